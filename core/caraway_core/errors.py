@@ -1,0 +1,115 @@
+"""The one tree of errors; a class exists where somebody catches it.
+
+CarawayError
+├── ManifestError            the manifest cannot be used; carries every problem found
+├── UnknownPluginError       a name that the registry does not know
+├── NotInstalledError        a known name whose package is missing; names the extra
+├── DatasetError             a dataset that cannot be loaded; carries a stable code
+├── ShuttingDownError        work that arrived after the process began to stop
+└── QueryError               one statement failed; the process lives on
+    ├── InvalidQueryError        the statement or its parameters are wrong
+    ├── QueryForbiddenError      the caller may not do this
+    ├── QueryTimeoutError        the time limit passed
+    ├── QueryCancelledError      somebody cancelled it
+    ├── OverloadedError          the queue is full; come back after `retry_after_s`
+    ├── OutOfMemoryQueryError    it does not fit in the memory limit
+    └── ExecutionError           a source or the engine failed while it ran
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+DatasetErrorType = Literal["auth", "not_found", "invalid", "schema", "unavailable", "unsupported"]
+
+
+class CarawayError(Exception):
+    """Anything that Caraway raises on purpose. Its text is meant for the user."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a manifest, and where."""
+
+    file: str
+    line: int
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{where}: {self.path}: {self.message}" if self.path else f"{where}: {self.message}"
+
+
+class ManifestError(CarawayError):
+    """The manifest cannot be used; `problems` holds everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class UnknownPluginError(CarawayError):
+    """A plug-in name that the registry does not hold."""
+
+
+class NotInstalledError(CarawayError):
+    """A known plug-in whose package is not installed."""
+
+
+class DatasetError(CarawayError):
+    """A dataset that cannot be loaded; `code` is stable and safe to alert on."""
+
+    category = "dataset"
+
+    def __init__(self, type_: DatasetErrorType, message: str) -> None:
+        super().__init__(message)
+        self.type = type_
+
+    @property
+    def code(self) -> str:
+        return f"{self.category}.{self.type}"
+
+
+class ShuttingDownError(CarawayError):
+    """Work that arrived after the process began to stop."""
+
+
+class QueryError(CarawayError):
+    """One statement failed."""
+
+
+class InvalidQueryError(QueryError):
+    """The statement or its parameters are wrong, or its data cannot be computed with."""
+
+
+class QueryForbiddenError(QueryError):
+    """The caller may not run this statement."""
+
+
+class QueryTimeoutError(QueryError):
+    """The statement ran longer than the time limit."""
+
+
+class QueryCancelledError(QueryError):
+    """Somebody cancelled the statement."""
+
+
+class OverloadedError(QueryError):
+    """As many statements wait as the queue holds."""
+
+    def __init__(self, message: str, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class OutOfMemoryQueryError(QueryError):
+    """The statement needs more memory than the limit allows, also with spilling."""
+
+
+class ExecutionError(QueryError):
+    """A source or the engine failed while the statement ran."""

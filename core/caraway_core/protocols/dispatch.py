@@ -1,0 +1,98 @@
+"""The seam between the control plane and whatever runs queries: in process, or on a cluster."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.tables import TableSpec
+
+Scalar = None | bool | int | float | str | list[Any]
+SystemTable = Callable[[], pa.Table]
+"""Makes the present content of a `runtime.*` table; called when a query reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogSnapshot:
+    """Every table that queries can see, at one moment. A change makes a new snapshot."""
+
+    version: CatalogVersion
+    tables: Mapping[TableName, TableSpec]
+    system: Mapping[TableName, SystemTable]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement with its bound values, and what it may write to.
+
+    `parameters` maps the name of each placeholder (`1`, `2`, ... for positional ones) to a value.
+    """
+
+    sql: str
+    parameters: Mapping[str, Scalar]
+    writable: frozenset[TableName] = frozenset()
+
+
+class BatchStream(Protocol):
+    """Rows on their way: ask for the next batch, or close it, which stops the work behind it."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def reads_only_catalog(self) -> bool:
+        """Whether the same statement gives the same rows until the catalog changes."""
+        ...
+
+    @property
+    def written(self) -> TableName | None:
+        """The table that this statement writes to, if it writes."""
+        ...
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]: ...
+
+    async def aclose(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorStatus:
+    """What is known of one executor."""
+
+    executor_id: ExecutorId
+    is_registered: bool
+    is_ready: bool
+
+
+class Executor(Protocol):
+    """Something that holds a catalog snapshot and runs statements over it."""
+
+    def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        """Make the snapshot the one that new statements see; blocks.
+
+        Returns what could not be installed, as an error text by table; all else is installed.
+        """
+        ...
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Plan the statement and start it.
+
+        Raises:
+            QueryError: it cannot be planned or started.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class Dispatch(Protocol):
+    """Sends work to executors and brings their rows back."""
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]: ...
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
+
+    def executors(self) -> tuple[ExecutorStatus, ...]: ...
+
+    async def aclose(self) -> None: ...

@@ -1,0 +1,52 @@
+"""The seam between a dataset of the manifest and the data it names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+from caraway_core.ids import TableName
+from caraway_core.tables import TableSpec
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """One dataset as its source sees it: secrets are already filled in, so it is never printed.
+
+    `connector` and `path` are the two halves of `from`; for `s3://bucket/key` they are `s3` and
+    `bucket/key`. `declared` holds the columns that the manifest declares (empty: infer them).
+    Relative local paths are relative to `base_dir`; `cache_dir` may be written to.
+    """
+
+    name: TableName
+    connector: str
+    path: str
+    params: Mapping[str, str] = field(repr=False)
+    declared: tuple[pa.Field, ...]
+    access: Literal["read", "read_write"]
+    base_dir: Path
+    cache_dir: Path
+
+
+class Source(Protocol):
+    """A kind of place that datasets come from. Its methods block and may do I/O."""
+
+    def resolve(self, request: SourceRequest) -> TableSpec:
+        """Look at the data and say what table it is.
+
+        Raises:
+            DatasetError: the data is missing, unreadable, refused or of no usable shape.
+        """
+        ...
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        """Return a text that changes when `resolve` would answer differently; None: it never does.
+
+        Must be much cheaper than `resolve`.
+
+        Raises:
+            DatasetError: the data cannot be looked at now.
+        """
+        ...

@@ -1,0 +1,76 @@
+"""Names of plug-ins and where they live; nothing is imported until it is asked for."""
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from caraway_core.errors import NotInstalledError, UnknownPluginError
+
+SOURCES: Mapping[str, str] = {
+    "file": "caraway_plugins.sources.files:LocalFiles",
+    "s3": "caraway_plugins.sources.files:ObjectFiles",
+    "gs": "caraway_plugins.sources.files:ObjectFiles",
+    "abfss": "caraway_plugins.sources.files:ObjectFiles",
+    "http": "caraway_plugins.sources.web:WebFile",
+    "https": "caraway_plugins.sources.web:WebFile",
+    "memory": "caraway_plugins.sources.memory:Memory",
+}
+
+SECRET_STORES: Mapping[str, str] = {
+    "env": "caraway_plugins.secrets.environment:Environment",
+    "file": "caraway_plugins.secrets.files:Files",
+    "dotenv": "caraway_plugins.secrets.dotenv:DotEnv",
+}
+
+STATE_STORES: Mapping[str, str] = {
+    "sqlite": "caraway_plugins.stores.sqlite:SqliteStateStore",
+}
+
+RESULT_STORES: Mapping[str, str] = {
+    "file": "caraway_plugins.stores.folder:FolderResultStore",
+}
+
+EXECUTORS: Mapping[str, str] = {
+    "in-process": "caraway_executor.local:LocalExecutor",
+}
+
+COMMANDS: Mapping[str, str] = {
+    "run": "caraway_scheduler.command:run",
+    "validate": "caraway_scheduler.command:validate",
+}
+
+EXTRAS: Mapping[str, str] = {
+    "caraway_engine": "runtime",
+    "caraway_executor": "runtime",
+    "caraway_plugins": "runtime",
+    "caraway_scheduler": "runtime",
+}
+
+
+def load(kind: str, table: Mapping[str, str], name: str) -> Any:
+    """Import what `name` stands for.
+
+    Raises:
+        UnknownPluginError: the table does not hold the name; the message lists what it holds.
+        NotInstalledError: the plug-in, or a package that it needs, is not installed.
+    """
+    if name not in table:
+        raise UnknownPluginError(unknown(kind, name, table))
+    module_name, _, attribute = table[name].partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as exc:
+        extra = EXTRAS.get(module_name.split(".")[0], "runtime")
+        raise NotInstalledError(
+            f"{kind} '{name}' needs the package '{exc.name}', which is not installed; "
+            f"install it with: pip install 'caraway[{extra}]'"
+        ) from exc
+    return getattr(module, attribute)
+
+
+def unknown(kind: str, name: str, known: Mapping[str, str]) -> str:
+    """Word the refusal of an unknown name: the nearest known one, and all of them."""
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean '{near[0]}'?" if near else ""
+    return f"no {kind} '{name}'{hint} Known: {', '.join(sorted(known))}"

@@ -1,0 +1,92 @@
+"""What a table is made of, as frozen values: they cross to executors, so they hold no clients.
+
+A source turns a dataset of the manifest into one of these; the engine turns it into a table that
+SQL can read. Nothing here reads a byte.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+FileFormat = Literal["parquet", "csv", "json", "arrow", "avro"]
+Compression = Literal["", "gzip", "bz2", "xz", "zstd"]
+StoreKind = Literal["s3", "gs", "abfss"]
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """How the text of a delimited file is cut into fields."""
+
+    has_header: bool = True
+    delimiter: str = ","
+    quote: str = '"'
+    escape: str | None = None
+    comment: str | None = None
+    terminator: str | None = None
+    newlines_in_values: bool = False
+    null_regex: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSpec:
+    """An object store and how to sign in; `options` may hold secrets, so it is never printed.
+
+    `bucket` is the bucket or container. `alias` is the host under which the engine knows the
+    store: two datasets may read one bucket with different credentials.
+    """
+
+    kind: StoreKind
+    bucket: str
+    alias: str
+    options: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class FileScan:
+    """Files of one physical shape that are read as one table.
+
+    `paths` are absolute local paths or `<kind>://<alias>/<key>` URLs. A single entry may be a
+    folder (it ends in `/`), which is listed anew by every query; several entries are read as
+    they stand. `schema` is what the files hold, without the partition columns, which come from
+    `key=value` folders and follow the file columns in the order given.
+    """
+
+    format: FileFormat
+    paths: tuple[str, ...]
+    schema: pa.Schema
+    extension: str
+    compression: Compression = ""
+    csv: CsvDialect | None = None
+    json_array: bool = False
+    partition_columns: tuple[pa.Field, ...] = ()
+    store: StoreSpec | None = None
+    size_bytes: int = 0
+    file_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FilesTable:
+    """A table over files: the union of its scans, columns matched by name, absent ones NULL."""
+
+    schema: pa.Schema
+    scans: tuple[FileScan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTable:
+    """A table that lives in the memory of the executor; `rows` is what it starts with."""
+
+    schema: pa.Schema
+    rows: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class ViewTable:
+    """A name for a query over other tables."""
+
+    sql: str
+
+
+TableSpec = FilesTable | MemoryTable | ViewTable
