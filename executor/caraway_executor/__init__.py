@@ -1,0 +1,1 @@
+"""The data plane: holds tables and runs statements over them with the engine."""
