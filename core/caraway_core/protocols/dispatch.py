@@ -28,10 +28,12 @@ class Statement:
     """One SQL statement with its bound values, and what it may write to.
 
     `parameters` maps the name of each placeholder (`1`, `2`, ... for positional ones) to a value.
+    `may_write` says whether the caller may write at all; `writable` names the tables that take it.
     """
 
     sql: str
     parameters: Mapping[str, Scalar]
+    may_write: bool = False
     writable: frozenset[TableName] = frozenset()
 
 

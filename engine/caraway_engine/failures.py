@@ -1,0 +1,159 @@
+"""Turns what DataFusion raises into errors that say what failed and what to do.
+
+DataFusion's Python errors carry only text, so the text decides. A test runs every kind that can
+be provoked and fails on one that ends up in the catch-all.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from caraway_core.errors import (
+    ExecutionError,
+    InvalidQueryError,
+    OutOfMemoryQueryError,
+    QueryError,
+    QueryForbiddenError,
+)
+
+_NOISE = re.compile(
+    r"^(DataFusion error: |Error during planning: |Execution error: |External error: "
+    r"|Optimizer rule '[^']*' failed\s*caused by\s*|type_coercion\s*caused by\s*"
+    r"|External: |This feature is not implemented: |Arrow error: )+"
+)
+_BACKTRACE = re.compile(r"\n\nbacktrace:.*", re.DOTALL)
+_HINT = re.compile(
+    r"\.?\s*This (issue was|was) likely caused by a bug in DataFusion.*", re.DOTALL
+)
+_MISSING_TABLE = re.compile(r"table '(?P<name>[^']+)' not found")
+_MISSING_FIELD = re.compile(
+    r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']+)'\?)?\s*"
+    r"(?P<case>Column names are case sensitive\.[^\n]*)?\s*"
+    r"(?:Valid fields are (?P<valid>.*?)\.?)?\s*$",
+    re.DOTALL,
+)
+_REFUSED = re.compile(r"(?P<kind>DDL|DML|Statement) not supported: (?P<what>.*)")
+_MOST_NAMES = 12
+
+_USER_ERRORS = re.compile(
+    r"Divide by zero|Cast error|overflow|Overflow|Invalid argument error|Compute error"
+    r"|Arrow error: Parser error(?!: Error while parsing value)|regex parse error"
+    r"|Scalar subquery|more than one row",
+)
+_SOURCE_ERRORS = re.compile(
+    r"Object Store error|ObjectStore|Parquet error|Avro error|AvroError|IO error|Csv error"
+    r"|Json error|Error while parsing value|Generic \w+ error|Ipc error|No such file|EOF",
+    re.IGNORECASE,
+)
+_GONE = re.compile(r"not found|No such file", re.IGNORECASE)
+
+
+def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
+    """Return our error for one that the engine raised while planning or while running."""
+    text = _HINT.sub("", _BACKTRACE.sub("", str(exc))).strip()
+    for recognise in (_refused, _out_of_memory, _syntax, _missing_table, _missing_field):
+        if error := recognise(text, tables):
+            return error
+    plain = _NOISE.sub("", text).strip() or type(exc).__name__
+    if _USER_ERRORS.search(text):
+        return InvalidQueryError(plain)
+    if _SOURCE_ERRORS.search(text):
+        return _source_error(plain)
+    if planning or text.startswith(("This feature is not", "Schema error", "SQL error")):
+        return InvalidQueryError(plain)
+    if "was not provided a value" in text:
+        return InvalidQueryError(plain)
+    return ExecutionError(plain)
+
+
+def _source_error(plain: str) -> QueryError:
+    if _GONE.search(plain):
+        return ExecutionError(
+            f"a file of a dataset is gone: {plain}. It was removed while the query read it; "
+            "run the query again, or check the dataset with GET /v1/datasets?status=true."
+        )
+    return ExecutionError(
+        f"a dataset cannot be read: {plain}. The data is not what its schema says, or the "
+        "source failed; check the file and the dataset's params, then run the query again."
+    )
+
+
+def _refused(text: str, tables: Iterable[str]) -> QueryError | None:
+    match = _REFUSED.search(text)
+    if not match:
+        return None
+    what = match["what"].splitlines()[0].strip()
+    if match["kind"] == "DML" and what != "COPY":
+        return QueryForbiddenError(
+            f"{what} is refused: this statement may only read. Writing needs a dataset with "
+            "`access: read_write` and a key that ends in `:rw`."
+        )
+    return InvalidQueryError(
+        f"{what} is not supported: statements read and, where a dataset is `read_write`, "
+        "write rows; tables are defined in the manifest."
+    )
+
+
+def _out_of_memory(text: str, tables: Iterable[str]) -> QueryError | None:
+    if "Resources exhausted" not in text:
+        return None
+    detail = text[text.index("Resources exhausted") :].splitlines()[0]
+    return OutOfMemoryQueryError(
+        f"the query needs more memory than it may use ({detail[:300]}). Select fewer columns or "
+        "rows, or raise `runtime.query.memory_limit` in the manifest."
+    )
+
+
+def _syntax(text: str, tables: Iterable[str]) -> QueryError | None:
+    match = re.search(r'(?:ParserError|TokenizerError|RecursionLimitExceeded)\("?(.*?)"?\)$', text)
+    if not match:
+        if "RecursionLimitExceeded" in text:
+            return InvalidQueryError("the statement is nested too deeply to parse")
+        return None
+    return InvalidQueryError(f"syntax error: {match[1]}")
+
+
+def _missing_table(text: str, tables: Iterable[str]) -> QueryError | None:
+    match = _MISSING_TABLE.search(text)
+    if not match:
+        return None
+    name = match["name"].removeprefix("caraway.").removeprefix("public.")
+    return InvalidQueryError(
+        f"table '{name}' not found{suggest(name, sorted(tables), 'tables')}"
+    )
+
+
+def _missing_field(text: str, tables: Iterable[str]) -> QueryError | None:
+    match = _MISSING_FIELD.search(text)
+    if not match:
+        return None
+    name = match["name"].strip()
+    valid = [field.strip() for field in (match["valid"] or "").split(", ") if field.strip()]
+    near = f"; did you mean '{match['near']}'?" if match["near"] else None
+    hint = near + _listed(valid, "columns") if near else suggest(name, valid, "columns", _bare)
+    case = " Names with capitals need double quotes." if match["case"] else ""
+    return InvalidQueryError(f"column '{name}' not found{hint}{case}")
+
+
+def suggest(
+    name: str,
+    known: Sequence[str],
+    kind: str,
+    key: Callable[[str], str] = lambda text: text,
+) -> str:
+    """Word the nearest known name, if one is near, and what else there is."""
+    by_key = {key(candidate).lower(): candidate for candidate in known}
+    near = difflib.get_close_matches(key(name).lower(), by_key, n=1, cutoff=0.6)
+    hint = f"; did you mean '{by_key[near[0]]}'?" if near else ";"
+    return hint + _listed(known, kind)
+
+
+def _listed(known: Sequence[str], kind: str) -> str:
+    if not known:
+        return f" There are no {kind}."
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return f" Known {kind}: {', '.join(known[:_MOST_NAMES])}{more}."
+
+
+def _bare(name: str) -> str:
+    return name.rsplit(".", 1)[-1].strip('"')

@@ -1,0 +1,35 @@
+"""The seam between the formats and whoever sends bytes."""
+
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+from caraway_engine.formats import delimited, ipc, rows, text
+
+Format = Literal["json", "versioned", "ndjson", "csv", "text", "arrow"]
+
+
+class Encoder(Protocol):
+    """Called in the order begin, encode as often as there are batches, end."""
+
+    def begin(self, schema: pa.Schema) -> bytes: ...
+
+    def encode(self, batch: pa.RecordBatch) -> bytes: ...
+
+    def end(self, elapsed_ms: int) -> bytes: ...
+
+
+_ENCODERS: Mapping[Format, Callable[[], Encoder]] = {
+    "json": rows.JsonArray,
+    "versioned": rows.VersionedJson,
+    "ndjson": rows.JsonLines,
+    "csv": delimited.Csv,
+    "text": text.BorderedTable,
+    "arrow": ipc.IpcStream,
+}
+
+
+def make(format_: Format) -> Encoder:
+    """Return a fresh encoder for one answer."""
+    return _ENCODERS[format_]()

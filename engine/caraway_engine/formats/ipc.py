@@ -1,0 +1,42 @@
+"""The Arrow IPC stream."""
+
+import io
+
+import pyarrow as pa
+
+from caraway_engine.formats import columns
+
+
+class IpcStream:
+    """Batches as Arrow writes them, with plain strings in place of string views."""
+
+    def __init__(self) -> None:
+        self._buffer = io.BytesIO()
+        self._writer: pa.RecordBatchStreamWriter | None = None
+        self._schema: pa.Schema | None = None
+
+    def begin(self, schema: pa.Schema) -> bytes:
+        self._schema = columns.without_views(schema)
+        # A dictionary may differ from batch to batch; deltas and replacements are for readers
+        # that know them, so each batch carries its dictionary whole.
+        options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=False)
+        self._writer = pa.ipc.new_stream(self._buffer, self._schema, options=options)
+        return self._take()
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
+        assert self._writer is not None and self._schema is not None
+        if batch.schema != self._schema:
+            batch = batch.cast(self._schema)
+        self._writer.write_batch(batch)
+        return self._take()
+
+    def end(self, elapsed_ms: int) -> bytes:
+        assert self._writer is not None
+        self._writer.close()
+        return self._take()
+
+    def _take(self) -> bytes:
+        written = self._buffer.getvalue()
+        self._buffer.seek(0)
+        self._buffer.truncate()
+        return written

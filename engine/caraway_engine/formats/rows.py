@@ -1,0 +1,77 @@
+"""JSON forms: an array of rows, one row a line, and the versioned form with its schema."""
+
+import io
+import json
+
+import arro3.io
+import pyarrow as pa
+
+from caraway_engine.formats import columns
+from caraway_engine.formats.datatypes import display
+
+
+class JsonLines:
+    """One JSON object a line."""
+
+    def begin(self, schema: pa.Schema) -> bytes:
+        return b""
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
+        buffer = io.BytesIO()
+        arro3.io.write_ndjson(columns.for_json(batch), buffer, explicit_nulls=True)
+        return buffer.getvalue()
+
+    def end(self, elapsed_ms: int) -> bytes:
+        return b""
+
+
+class JsonArray:
+    """A JSON array of row objects, keyed by column name; NULL is written as null."""
+
+    def __init__(self) -> None:
+        self.row_count = 0
+
+    def begin(self, schema: pa.Schema) -> bytes:
+        return b"["
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
+        if not batch.num_rows:
+            return b""
+        first = self.row_count == 0
+        self.row_count += batch.num_rows
+        buffer = io.BytesIO()
+        arro3.io.write_json(columns.for_json(batch), buffer, explicit_nulls=True)
+        objects = buffer.getbuffer()[1:-1]
+        return bytes(objects) if first else b"," + objects
+
+    def end(self, elapsed_ms: int) -> bytes:
+        return b"]"
+
+
+class VersionedJson:
+    """Rows with their schema; the counts come last, since they are known last."""
+
+    def __init__(self) -> None:
+        self._rows = JsonArray()
+
+    def begin(self, schema: pa.Schema) -> bytes:
+        fields = [
+            {
+                "name": field.name,
+                "data_type": display(field.type),
+                "nullable": field.nullable,
+                "dict_id": 0,
+                "dict_is_ordered": bool(
+                    pa.types.is_dictionary(field.type) and field.type.ordered
+                ),
+            }
+            for field in schema
+        ]
+        head = json.dumps({"fields": fields}, separators=(",", ":"), ensure_ascii=False)
+        return f'{{"schema":{head},"data":['.encode()
+
+    def encode(self, batch: pa.RecordBatch) -> bytes:
+        return self._rows.encode(batch)
+
+    def end(self, elapsed_ms: int) -> bytes:
+        return f'],"row_count":{self._rows.row_count},"execution_time_ms":{elapsed_ms}}}'.encode()

@@ -1,0 +1,229 @@
+"""A session: one catalog snapshot made readable by SQL. Built once, then only read."""
+
+import contextlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
+from datafusion.catalog import Schema, SchemaProvider, Table
+
+from caraway_core.errors import CarawayError, QueryError, QueryForbiddenError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
+from caraway_core.tables import FilesTable, MemoryTable, TableSpec, ViewTable
+from caraway_engine import failures, object_stores, placeholders, scalars, statements, tables
+from caraway_engine.streams import EngineStream
+
+CATALOG = "caraway"
+_READ_ONLY = (
+    SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+)
+_READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
+_CACHED_PLANS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Bounds of one process's engine. `memory_limit_bytes` None means no limit."""
+
+    target_partitions: int
+    memory_limit_bytes: int | None = None
+    temp_directory: Path | None = None
+    spill_compression: str = "zstd"
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    dataframe: Any
+    effect: statements.Effect
+
+
+class Session:
+    """Plans statements over the tables of one snapshot."""
+
+    def __init__(self, settings: EngineSettings, snapshot: CatalogSnapshot) -> None:
+        self.snapshot = snapshot
+        self._context = _new_context(settings)
+        self._plans: OrderedDict[str, _Plan] = OrderedDict()
+        self._lock = Lock()
+        self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
+        self._add_system_tables(snapshot.system)
+
+    def install(self, previous: "Session | None") -> dict[TableName, str]:
+        """Register every table; what is unchanged since `previous` is taken over as it stands."""
+        failed: dict[TableName, str] = {}
+        views: dict[TableName, ViewTable] = {}
+        kept = previous._installed if previous else {}
+        for name, spec in self.snapshot.tables.items():
+            if isinstance(spec, ViewTable):
+                views[name] = spec
+                continue
+            try:
+                self._add_table(name, spec, kept.get(name))
+            except CarawayError as exc:
+                failed[name] = exc.message
+            except Exception as exc:
+                failed[name] = failures.translate(exc, tables=(), planning=True).message
+        failed.update(self._add_views(views))
+        return failed
+
+    @property
+    def table_names(self) -> Iterable[str]:
+        return [*self._installed, *(f"runtime.{name}" for name in self.snapshot.system)]
+
+    def start(self, statement: Statement) -> EngineStream:
+        """Plan the statement and begin to run it; blocks while files are listed.
+
+        Raises:
+            QueryError: it cannot be planned or started.
+        """
+        plan = self._plan(statement)
+        try:
+            stream = plan.dataframe.execute_stream()
+            schema = pa.schema(plan.dataframe.schema())
+        except BaseException as exc:
+            raise self._translate(exc, planning=False) from exc
+        return EngineStream(stream, schema, plan.effect, self._translate)
+
+    def _plan(self, statement: Statement) -> _Plan:
+        found = placeholders.find(statement.sql)
+        found.check(statement.parameters)
+        cacheable = not statement.parameters and not statement.writable
+        if cacheable and (plan := self._cached(statement.sql)):
+            return plan
+        values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
+        options = _READ_WRITE if statement.writable else _READ_ONLY
+        try:
+            dataframe = self._context.sql(found.sql, options=options, param_values=values)
+            text = dataframe.logical_plan().display_indent()
+        except BaseException as exc:
+            raise self._refine(self._translate(exc, planning=True), statement) from exc
+        statements.check_writes(text, statement.writable)
+        plan = _Plan(dataframe, statements.effect(text))
+        if cacheable and plan.effect.reads_only_catalog:
+            self._remember(statement.sql, plan)
+        return plan
+
+    @staticmethod
+    def _refine(error: QueryError, statement: Statement) -> QueryError:
+        if isinstance(error, QueryForbiddenError) and statement.may_write:
+            return QueryForbiddenError(
+                f"{error.message.split(' ', 1)[0]} is refused: no dataset of this manifest is "
+                "`access: read_write`."
+            )
+        return error
+
+    def _cached(self, sql: str) -> _Plan | None:
+        with self._lock:
+            plan = self._plans.get(sql)
+            if plan:
+                self._plans.move_to_end(sql)
+            return plan
+
+    def _remember(self, sql: str, plan: _Plan) -> None:
+        with self._lock:
+            self._plans[sql] = plan
+            if len(self._plans) > _CACHED_PLANS:
+                self._plans.popitem(last=False)
+
+    def _translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:
+        if isinstance(exc, QueryError):
+            return exc
+        if isinstance(exc, KeyboardInterrupt | SystemExit):
+            raise exc
+        return failures.translate(exc, tables=self.table_names, planning=planning)
+
+    def _add_table(
+        self, name: TableName, spec: FilesTable | MemoryTable, kept: tuple[TableSpec, Table] | None
+    ) -> None:
+        if isinstance(spec, FilesTable):
+            object_stores.register(self._context, spec)
+        table = kept[1] if kept and kept[0] is spec else tables.build_table(spec)
+        self._register(name, spec, table)
+
+    def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
+        schema_name, _, bare = name.rpartition(".")
+        catalog = self._context.catalog(CATALOG)
+        if schema_name and schema_name not in catalog.schema_names():
+            catalog.register_schema(schema_name, Schema.memory_schema())
+        catalog.schema(schema_name or "public").register_table(bare, table)
+        self._installed[name] = (spec, table)
+
+    def _add_views(self, views: Mapping[TableName, ViewTable]) -> dict[TableName, str]:
+        """Views may read views: keep going round while at least one more can be planned."""
+        waiting = dict(views)
+        while waiting:
+            failed: dict[TableName, str] = {}
+            for name, view in waiting.items():
+                try:
+                    self._add_view(name, view)
+                except QueryError as exc:
+                    failed[name] = exc.message
+            if len(failed) == len(waiting):
+                return failed
+            waiting = {name: waiting[name] for name in failed}
+        return {}
+
+    def _add_view(self, name: TableName, view: ViewTable) -> None:
+        try:
+            dataframe = self._context.sql(view.sql, options=_READ_ONLY)
+            text = dataframe.logical_plan().display_indent()
+            if "TableScan: runtime." in text or "TableScan: caraway.runtime." in text:
+                raise failures.InvalidQueryError(
+                    f"view '{name}' reads a runtime table; only statements may, views may not"
+                )
+            self._register(name, view, dataframe.into_view())
+        except BaseException as exc:
+            raise self._translate(exc, planning=True) from exc
+
+    def _add_system_tables(self, system: Mapping[TableName, SystemTable]) -> None:
+        self._context.catalog(CATALOG).register_schema("runtime", _SystemSchema(system))
+
+
+class _SystemSchema(SchemaProvider):
+    """The `runtime` schema: each look-up makes the table from what is known at that moment."""
+
+    def __init__(self, system: Mapping[TableName, SystemTable]) -> None:
+        self._system = system
+
+    def owner_name(self) -> str | None:
+        return None
+
+    @property
+    def table_names(self) -> set[str]:  # type: ignore[override] # datafusion reads an attribute
+        return set(self._system)
+
+    def table(self, name: str) -> Table | None:
+        make = self._system.get(TableName(name))
+        return Table(ds.dataset(make())) if make else None
+
+    def table_exist(self, name: str) -> bool:
+        return name in self._system
+
+
+def _new_context(settings: EngineSettings) -> SessionContext:
+    config = (
+        SessionConfig()
+        .with_default_catalog_and_schema(CATALOG, "public")
+        .with_information_schema(True)
+        .with_target_partitions(settings.target_partitions)
+        .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
+        .set("datafusion.execution.spill_compression", settings.spill_compression)
+    )
+    runtime = RuntimeEnvBuilder()
+    if settings.memory_limit_bytes:
+        runtime = runtime.with_fair_spill_pool(settings.memory_limit_bytes)
+    if settings.temp_directory:
+        with contextlib.suppress(FileExistsError):
+            settings.temp_directory.mkdir(parents=True)
+        runtime = runtime.with_temp_file_path(settings.temp_directory)
+    context = SessionContext(config, runtime)
+    # The default keeps a folder's listing for ever, so new files would never be seen.
+    context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
+    return context

@@ -1,0 +1,52 @@
+"""What a planned statement does: reads, writes, depends on the moment; and what is refused."""
+
+import re
+from dataclasses import dataclass
+
+from caraway_core.errors import InvalidQueryError, QueryForbiddenError
+from caraway_core.ids import TableName
+
+_WRITE = re.compile(r"^\s*Dml: op=\[(?P<op>[^\]]+)\] table=\[(?P<table>[^\]]+)\]", re.MULTILINE)
+_COPY = re.compile(r"^\s*CopyTo:", re.MULTILINE)
+# Rows that differ from one moment to the next although no dataset changed.
+_VOLATILE = re.compile(
+    r"\b(?:now|random|uuid|today|current_date|current_time|current_timestamp)\(\)"
+    r"|TableScan: (?:\w+\.)?(?:runtime|information_schema)\."
+)
+_DIAGNOSTIC = ("Explain", "Analyze", "DescribeTable", "Plan")
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What running a plan does besides returning rows."""
+
+    written: TableName | None
+    reads_only_catalog: bool
+
+
+def effect(plan: str) -> Effect:
+    """Read a plan in its indented text form."""
+    write = _WRITE.search(plan)
+    stable = not write and not _VOLATILE.search(plan) and not plan.startswith(_DIAGNOSTIC)
+    return Effect(_table_name(write["table"]) if write else None, stable)
+
+
+def check_writes(plan: str, writable: frozenset[TableName]) -> None:
+    """Refuse a plan that writes where it may not.
+
+    Raises:
+        InvalidQueryError: the target is read-only, or is not a table.
+    """
+    if _COPY.search(plan):
+        raise InvalidQueryError("COPY is not supported: read the answer of the query instead")
+    write = _WRITE.search(plan)
+    if write and _table_name(write["table"]) not in writable:
+        name = _table_name(write["table"])
+        raise QueryForbiddenError(
+            f"{write['op']} is refused: dataset '{name}' is read-only; "
+            "give it `access: read_write` in the manifest to write to it."
+        )
+
+
+def _table_name(reference: str) -> TableName:
+    return TableName(reference.removeprefix("caraway.").removeprefix("public."))

@@ -1,0 +1,51 @@
+"""Rows of a running statement, one batch at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from caraway_core.errors import QueryError
+from caraway_core.ids import TableName
+from caraway_engine.statements import Effect
+
+
+class _Translate(Protocol):
+    def __call__(self, exc: BaseException, *, planning: bool = False) -> QueryError: ...
+
+
+class EngineStream:
+    """Pulls batches from the engine; nothing runs ahead of the reader by more than its buffers.
+
+    Waiting happens on the engine's own threads. Cancelling the wait, or closing, drops the
+    engine's stream, which stops the work at the operators' next yield.
+    """
+
+    def __init__(
+        self, stream: Any, schema: pa.Schema, effect: Effect, translate: _Translate
+    ) -> None:
+        self._stream: Any = stream
+        self._translate = translate
+        self.schema = schema
+        self.reads_only_catalog = effect.reads_only_catalog
+        self.written: TableName | None = effect.written
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if self._stream is None:
+            raise StopAsyncIteration
+        try:
+            batch = await self._stream.__anext__()
+        except (StopAsyncIteration, asyncio.CancelledError):
+            self._stream = None
+            raise
+        except BaseException as exc:
+            self._stream = None
+            raise self._translate(exc) from exc
+        return batch.to_pyarrow()
+
+    async def aclose(self) -> None:
+        self._stream = None

@@ -1,0 +1,52 @@
+"""Who is asking, and what they may do."""
+
+import hashlib
+import hmac
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from caraway_core.ids import PUBLIC, PrincipalId
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """A caller. Caches and jobs of one principal are never seen by another."""
+
+    id: PrincipalId
+    may_write: bool
+
+
+ANONYMOUS = Principal(PUBLIC, may_write=True)
+"""Everybody, where no keys are configured."""
+
+
+class Keyring:
+    """The API keys of a runtime, held as digests."""
+
+    def __init__(self, keys: Iterable[tuple[str, str]]) -> None:
+        self._principals = [
+            (digest, Principal(PrincipalId(f"key-{digest.hex()[:12]}"), mode == "rw"))
+            for key, mode in keys
+            if key and (digest := _digest(key))
+        ]
+
+    def find(self, key: str) -> Principal | None:
+        """Compare with every key, in a time that does not depend on which one matches."""
+        given = _digest(key)
+        found = None
+        for digest, principal in self._principals:
+            if hmac.compare_digest(digest, given) and found is None:
+                found = principal
+        return found
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode()).digest()
+
+
+def presented_key(x_api_key: str | None, authorization: str | None) -> str | None:
+    """Take the key out of the headers; an empty one is as good as absent."""
+    if x_api_key:
+        return x_api_key
+    scheme, _, token = (authorization or "").partition(" ")
+    return token.strip() or None if scheme.lower() == "bearer" else None

@@ -1,0 +1,33 @@
+"""Trace context of a request, in the W3C form."""
+
+import re
+import secrets
+from dataclasses import dataclass
+
+_TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+_NO_TRACE = "0" * 32
+_NO_SPAN = "0" * 16
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Ids of one piece of work within a trace."""
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str | None = None
+
+    @property
+    def traceparent(self) -> str:
+        return f"00-{self.trace_id}-{self.span_id}-01"
+
+    def child(self) -> "Span":
+        return Span(self.trace_id, secrets.token_hex(8), self.span_id)
+
+
+def start(traceparent: str | None) -> Span:
+    """Continue the caller's trace if the header is well formed, else begin one."""
+    match = _TRACEPARENT.match(traceparent or "")
+    if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN and traceparent[:2] != "ff":  # type: ignore[index] # a match means it is text
+        return Span(match[1], secrets.token_hex(8), match[2])
+    return Span(secrets.token_hex(16), secrets.token_hex(8))

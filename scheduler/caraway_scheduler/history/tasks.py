@@ -1,0 +1,118 @@
+"""Finished tasks, kept in memory for a while and read as the table `runtime.task_history`."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from caraway_core.ids import NodeId
+from caraway_scheduler.history.spans import Span
+
+_NS = 1_000_000_000
+_MOST_TASKS = 100_000
+_LONGEST_TEXT = 8_192
+
+SCHEMA = pa.schema(
+    [
+        pa.field("trace_id", pa.string(), nullable=False),
+        pa.field("span_id", pa.string(), nullable=False),
+        pa.field("parent_span_id", pa.string()),
+        pa.field("task", pa.string(), nullable=False),
+        pa.field("input", pa.string(), nullable=False),
+        pa.field("captured_output", pa.string()),
+        pa.field("start_time", pa.timestamp("ns"), nullable=False),
+        pa.field("end_time", pa.timestamp("ns"), nullable=False),
+        pa.field("execution_duration_ms", pa.float64(), nullable=False),
+        pa.field("error_message", pa.string()),
+        pa.field("labels", pa.map_(pa.string(), pa.string()), nullable=False),
+        pa.field("node_id", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRecord:
+    """One finished task."""
+
+    span: Span
+    task: str
+    input: str
+    start_ns: int
+    end_ns: int
+    error_message: str | None = None
+    captured_output: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def duration_ms(self) -> float:
+        return (self.end_ns - self.start_ns) / 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySettings:
+    """What is recorded, and for how long."""
+
+    enabled: bool = True
+    retention_s: float = 8 * 3600
+    captures_output: bool = False
+    min_sql_duration_s: float = 0.0
+
+
+class TaskHistory:
+    """A bounded list of finished tasks; the oldest go first, by age or by number."""
+
+    def __init__(
+        self, settings: HistorySettings, node_id: NodeId, clock_ns: Callable[[], int]
+    ) -> None:
+        self.settings = settings
+        self._node_id = node_id
+        self._clock_ns = clock_ns
+        self._records: deque[TaskRecord] = deque(maxlen=_MOST_TASKS)
+        self._listeners: list[Callable[[TaskRecord], None]] = []
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def subscribe(self, listener: Callable[[TaskRecord], None]) -> None:
+        """Hand every later record to `listener` too (the trace exporter)."""
+        self._listeners.append(listener)
+
+    def add(self, record: TaskRecord) -> None:
+        for listener in self._listeners:
+            listener(record)
+        if not self.settings.enabled:
+            return
+        if record.task == "sql_query":
+            if record.duration_ms < self.settings.min_sql_duration_s * 1000:
+                return
+        self._records.append(record)
+
+    def prune(self) -> None:
+        """Forget what is older than the retention."""
+        oldest = self._clock_ns() - int(self.settings.retention_s * _NS)
+        while self._records and self._records[0].end_ns < oldest:
+            self._records.popleft()
+
+    def table(self) -> pa.Table:
+        """Return the present content, the oldest first."""
+        self.prune()
+        records = list(self._records)
+        columns = [
+            [record.span.trace_id for record in records],
+            [record.span.span_id for record in records],
+            [record.span.parent_span_id for record in records],
+            [record.task for record in records],
+            [record.input[:_LONGEST_TEXT] for record in records],
+            [record.captured_output for record in records],
+            [record.start_ns for record in records],
+            [record.end_ns for record in records],
+            [record.duration_ms for record in records],
+            [record.error_message for record in records],
+            [list(record.labels.items()) for record in records],
+            [self._node_id] * len(records),
+        ]
+        arrays = [
+            pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)
+        ]
+        return pa.Table.from_arrays(arrays, schema=SCHEMA)

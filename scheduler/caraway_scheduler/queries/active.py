@@ -1,0 +1,119 @@
+"""The statements under way, so that they can be listed and stopped."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Literal
+
+from caraway_core.errors import QueryCancelledError, QueryError, QueryTimeoutError
+from caraway_core.ids import PrincipalId, QueryId
+
+Protocol = Literal["http", "flight", "flightsql", "internal"]
+Reason = Literal["cancelled", "timeout", "shutdown"]
+_PREVIEW = 100
+
+
+@dataclass(slots=True)
+class ActiveQuery:
+    """One statement under way. Its waits happen inside `step`, where `stop` reaches them."""
+
+    query_id: QueryId
+    protocol: Protocol
+    sql: str
+    principal: PrincipalId
+    started_at_ms: int
+    timeout_s: float | None = None
+    release: Callable[[], None] = lambda: None
+    reason: Reason | None = None
+    _waiting: asyncio.Task[object] | None = field(default=None, repr=False)
+
+    @property
+    def sql_preview(self) -> str:
+        return preview(self.sql)
+
+    def stop(self, reason: Reason) -> None:
+        """End the statement: at once where it waits, else before its next batch."""
+        if self.reason is not None:
+            return
+        self.reason = reason
+        if self._waiting is not None:
+            self._waiting.cancel()
+        else:
+            self.release()
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """Wrap one wait for the engine.
+
+        Raises:
+            QueryTimeoutError, QueryCancelledError: `stop` was called before or meanwhile.
+        """
+        if self.reason is not None:
+            raise self.error()
+        task = asyncio.current_task()
+        self._waiting = task
+        try:
+            yield
+        except asyncio.CancelledError:
+            if self.reason is None or task is None or task.uncancel() > 0:
+                raise
+            raise self.error() from None
+        finally:
+            self._waiting = None
+        # The cancellation may have been asked for in the very moment the wait ended well.
+        if self.reason is not None and task is not None and task.cancelling():
+            task.uncancel()
+            raise self.error()
+
+    def error(self) -> QueryError:
+        if self.reason == "timeout":
+            return QueryTimeoutError(
+                f"the query did not finish within {self.timeout_s:g} s and was stopped; make it "
+                "do less, or raise runtime.query.timeout"
+            )
+        if self.reason == "shutdown":
+            return QueryCancelledError("the query was stopped: the runtime is shutting down")
+        return QueryCancelledError("the query was cancelled")
+
+
+class ActiveQueries:
+    """All statements under way, by id."""
+
+    def __init__(self) -> None:
+        self._queries: dict[QueryId, ActiveQuery] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __len__(self) -> int:
+        return len(self._queries)
+
+    def add(self, query: ActiveQuery) -> None:
+        self._queries[query.query_id] = query
+        self._idle.clear()
+
+    def remove(self, query: ActiveQuery) -> None:
+        self._queries.pop(query.query_id, None)
+        if not self._queries:
+            self._idle.set()
+
+    def of(self, principal: PrincipalId) -> list[ActiveQuery]:
+        """List what one principal has under way, the oldest first."""
+        return [query for query in self._queries.values() if query.principal == principal]
+
+    def find(self, query_id: str, principal: PrincipalId) -> ActiveQuery | None:
+        query = self._queries.get(QueryId(query_id))
+        return query if query and query.principal == principal else None
+
+    def stop_all(self, reason: Reason) -> None:
+        for query in list(self._queries.values()):
+            query.stop(reason)
+
+    async def wait_idle(self) -> None:
+        await self._idle.wait()
+
+
+def preview(sql: str) -> str:
+    """Shorten a statement to at most a hundred characters on one line."""
+    line = " ".join(sql.split())
+    return line if len(line) <= _PREVIEW else line[: _PREVIEW - 3] + "..."

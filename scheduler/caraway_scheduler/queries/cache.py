@@ -1,0 +1,102 @@
+"""Answers of recent statements, by principal: bounded in bytes and in age."""
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from caraway_core.ids import CatalogVersion, PrincipalId
+from caraway_core.protocols.dispatch import Statement
+
+_LARGEST_SHARE = 8
+"""An answer of over an eighth of the cache is not kept: it would push out too much."""
+_ENTRY_OVERHEAD = 512
+
+
+@dataclass(frozen=True, slots=True)
+class CacheSettings:
+    """How much is kept, in bytes, and for how long."""
+
+    enabled: bool = True
+    max_size_bytes: int = 128 * 1024 * 1024
+    ttl_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """An answer held whole. `encoded` keeps its bytes in the forms that were asked for."""
+
+    schema: pa.Schema
+    batches: tuple[pa.RecordBatch, ...]
+    size_bytes: int
+    expires_at: float
+    encoded: dict[str, bytes] = field(default_factory=dict)
+
+
+CacheKey = tuple[PrincipalId, CatalogVersion, str, str]
+
+
+class ResultsCache:
+    """Least recently used goes first. Not for threads: one event loop uses it."""
+
+    def __init__(self, settings: CacheSettings, clock: Callable[[], float]) -> None:
+        self.settings = settings
+        self.requests = 0
+        self.hits = 0
+        self.size_bytes = 0
+        self._clock = clock
+        self._answers: OrderedDict[CacheKey, CachedAnswer] = OrderedDict()
+
+    @staticmethod
+    def key(principal: PrincipalId, version: CatalogVersion, statement: Statement) -> CacheKey:
+        values = json.dumps(statement.parameters, sort_keys=True) if statement.parameters else ""
+        return (principal, version, statement.sql, values)
+
+    @property
+    def largest_answer_bytes(self) -> int:
+        return self.settings.max_size_bytes // _LARGEST_SHARE
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def get(self, key: CacheKey) -> CachedAnswer | None:
+        self.requests += 1
+        answer = self._answers.get(key)
+        if answer is None:
+            return None
+        if answer.expires_at <= self._clock():
+            self._drop(key)
+            return None
+        self._answers.move_to_end(key)
+        self.hits += 1
+        return answer
+
+    def put(self, key: CacheKey, schema: pa.Schema, batches: list[pa.RecordBatch]) -> None:
+        """Keep an answer, unless it is too large."""
+        size = _ENTRY_OVERHEAD + len(key[2]) + sum(batch.nbytes for batch in batches)
+        if size > self.largest_answer_bytes:
+            return
+        self._drop(key)
+        expires_at = self._clock() + self.settings.ttl_s
+        self._answers[key] = CachedAnswer(schema, tuple(batches), size, expires_at)
+        self.size_bytes += size
+        while self.size_bytes > self.settings.max_size_bytes:
+            self._drop(next(iter(self._answers)))
+
+    def remember_encoded(self, key: CacheKey, answer: CachedAnswer, form: str, body: bytes) -> None:
+        """Keep the bytes of a small answer too, so that a repeated request is a look-up."""
+        if self._answers.get(key) is answer and len(body) <= 64 * 1024:
+            answer.encoded[form] = body
+
+    def clear(self) -> None:
+        """Forget everything: a table was written to, or the catalog changed."""
+        self._answers.clear()
+        self.size_bytes = 0
+
+    def _drop(self, key: CacheKey) -> None:
+        if answer := self._answers.pop(key, None):
+            self.size_bytes -= answer.size_bytes
+
+
