@@ -1,0 +1,71 @@
+"""The `caraway` command: which subcommands there are, and how their errors are shown."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from caraway import explanations
+from caraway.cli import listings, readiness, runtime, sql, starting, version
+from caraway_core.errors import CarawayError
+
+DEBUG_HELP = "Show Python tracebacks."
+
+
+class Commands(TyperGroup):
+    """Turns errors into one message and an exit code; a user never sees a traceback unasked."""
+
+    # Any: typer's own signature.
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except CarawayError as error:
+            if ctx.params.get("debug"):
+                raise
+            _fail(explanations.explain(error))
+        except OSError as error:
+            # A closed pipe is for typer: it ends the command quietly.
+            if ctx.params.get("debug") or isinstance(error, BrokenPipeError):
+                raise
+            _fail(str(error))
+
+
+def _fail(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    raise typer.Exit(1)
+
+
+def options(
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="CARAWAY_DEBUG", help=DEBUG_HELP)
+    ] = False,
+) -> None:
+    """Query your files, tables and object stores through one HTTP and one Arrow Flight endpoint."""
+
+
+def build() -> typer.Typer:
+    """The command with everything it knows."""
+    app = typer.Typer(
+        name="caraway",
+        cls=Commands,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(options)
+    app.command("init")(starting.init)
+    app.command("run")(runtime.run)
+    app.command("validate")(runtime.validate)
+    app.command("sql")(sql.sql)
+    app.command("datasets")(listings.datasets)
+    app.command("catalogs")(listings.catalogs)
+    app.command("status")(listings.status)
+    app.command("ready")(readiness.ready)
+    app.command("version")(version.version)
+    return app
+
+
+def main() -> None:
+    """Run the command line of this process."""
+    build()()

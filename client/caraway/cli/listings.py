@@ -1,0 +1,71 @@
+"""`caraway datasets`, `catalogs` and `status`: what a runtime holds, as a table or raw."""
+
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from caraway.cli import options
+from caraway.cli.options import ListFormat
+
+if TYPE_CHECKING:
+    from caraway.client import Client
+
+
+def datasets(
+    status: Annotated[
+        bool, typer.Option("--status", help="Also show the state of each, and what is wrong.")
+    ] = False,
+    format: options.ListFormatOption = ListFormat.TABLE,
+    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
+    api_key: options.ApiKey = "",
+    cacert: options.CaCert = None,
+) -> None:
+    """List the datasets."""
+    states = ("status", "error_message") if status else ()
+    columns = ("name", "from", "acceleration_enabled", *states)
+    query = {"status": "true"} if status else {}
+    with closing(options.connect(endpoint, api_key, cacert)) as client:
+        _show(client, "datasets", query, columns, format)
+
+
+def catalogs(
+    format: options.ListFormatOption = ListFormat.TABLE,
+    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
+    api_key: options.ApiKey = "",
+    cacert: options.CaCert = None,
+) -> None:
+    """List the catalogs."""
+    with closing(options.connect(endpoint, api_key, cacert)) as client:
+        _show(client, "catalogs", {}, ("name", "from"), format)
+
+
+def status(
+    format: options.ListFormatOption = ListFormat.TABLE,
+    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
+    api_key: options.ApiKey = "",
+    cacert: options.CaCert = None,
+) -> None:
+    """Show the runtime's servers and whether each is up."""
+    with closing(options.connect(endpoint, api_key, cacert)) as client:
+        _show(client, "status", {}, ("name", "endpoint", "status"), format)
+
+
+def _show(
+    client: "Client",
+    name: str,
+    query: Mapping[str, str],
+    columns: tuple[str, ...],
+    format: ListFormat,
+) -> None:
+    # Both bring a third-party package that other commands do without.
+    from caraway.cli import tables
+    from caraway.formats import Format
+
+    if format is ListFormat.TABLE:
+        tables.show(client.rows(name, query), columns)
+    else:
+        body = client.listing(name, query, Format(format.value))
+        sys.stdout.write(body if body.endswith("\n") else body + "\n")

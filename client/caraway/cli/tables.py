@@ -1,0 +1,40 @@
+"""Rows as a table on standard output."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# Wide enough never to cut a cell: whoever reads a pipe wants the whole value.
+PIPE_WIDTH = 100_000
+
+STATE_STYLES = {
+    "ready": "green",
+    "error": "red",
+    "initializing": "yellow",
+    "refreshing": "yellow",
+    "disabled": "dim",
+}
+
+
+def show(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> None:
+    """Print the named columns of the rows."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=PIPE_WIDTH)
+    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    for row in rows:
+        table.add_row(*(_cell(column, row.get(column)) for column in columns))
+    console.print(table)
+
+
+def _cell(column: str, content: object) -> Text:
+    match content:
+        case None:
+            return Text("")
+        case bool():
+            return Text("yes" if content else "no")
+    text = str(content)
+    style = STATE_STYLES.get(text.lower(), "") if column == "status" else ""
+    return Text(text, style=style)

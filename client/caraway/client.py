@@ -1,0 +1,196 @@
+"""A synchronous client of a Caraway runtime.
+
+with Client("http://127.0.0.1:8090") as client:
+    for row in client.sql_stream("SELECT * FROM orders WHERE year = :year", {"year": 2024}):
+        ...
+"""
+
+import json
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote
+
+from caraway import retries
+from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
+from caraway.formats import Format
+from caraway.transport import Request, Transport
+
+DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
+
+# What JSON holds depends on the data, which only the caller knows.
+Row = dict[str, Any]
+Parameters = Mapping[str, Any]
+
+
+class Client:
+    """Talks to one runtime over HTTP. Every method may raise UnreachableError, RefusedError
+    and BrokenAnswerError."""
+
+    def __init__(
+        self,
+        endpoint: str = DEFAULT_ENDPOINT,
+        api_key: str = "",
+        *,
+        cacert: Path | None = None,
+        max_retries: int = 3,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._transport = Transport(endpoint, api_key, cacert, sleep)
+        self._reads = retries.reads(max_retries)
+        self._statements = retries.statements(max_retries)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def endpoint(self) -> str:
+        """The address that requests go to."""
+        return self._transport.endpoint
+
+    def close(self) -> None:
+        """Close the connections; the client is of no use afterwards."""
+        self._transport.close()
+
+    def sql(self, query: str, parameters: Parameters | None = None) -> list[Row]:
+        """Run a statement and hold all its rows."""
+        return list(self.sql_stream(query, parameters))
+
+    def sql_stream(
+        self, query: str, parameters: Parameters | None = None
+    ) -> Generator[Row, None, None]:
+        """Run a statement and yield its rows as they arrive; closing the generator cancels it."""
+        with closing(self.sql_chunks(query, parameters, Format.NDJSON)) as chunks:
+            for line in _lines(chunks):
+                yield _row(line)
+
+    def sql_chunks(
+        self, query: str, parameters: Parameters | None = None, format: Format = Format.JSON
+    ) -> Generator[bytes, None, None]:
+        """Run a statement and yield the bytes of the answer; closing the generator cancels it."""
+        body, content_type = _statement(query, parameters)
+        request = Request(
+            "POST",
+            "/v1/sql",
+            accept=format.media_type,
+            body=body,
+            content_type=content_type,
+            timeout_s=None,
+        )
+        return self._transport.chunks(request, self._statements)
+
+    def datasets(self, *, status: bool = False) -> list[Row]:
+        """The datasets; with `status`, also their state and what is wrong with them."""
+        return self.rows("datasets", {"status": "true"} if status else {})
+
+    def catalogs(self) -> list[Row]:
+        """The catalogs."""
+        return self.rows("catalogs")
+
+    def status(self) -> list[Row]:
+        """The runtime's connections: name, endpoint and state."""
+        return self.rows("status")
+
+    def rows(self, name: str, query: Mapping[str, str] | None = None) -> list[Row]:
+        """The entries of a list route."""
+        return _rows(self.listing(name, query))
+
+    def listing(
+        self, name: str, query: Mapping[str, str] | None = None, format: Format = Format.JSON
+    ) -> str:
+        """The unparsed body of a list route, as JSON or CSV."""
+        asked = dict(query or {})
+        if format is Format.CSV:
+            asked["format"] = "csv"
+        request = Request("GET", f"/v1/{name}", accept=format.media_type, query=asked)
+        return self._transport.text(request, self._reads)
+
+    def readiness(self, *, verbose: bool = False) -> tuple[bool, str]:
+        """Whether the runtime is ready, and what it says about it."""
+        query = {"verbose": "true"} if verbose else {}
+        request = Request("GET", "/v1/ready", accept="text/plain", query=query)
+        try:
+            return True, self._transport.text(request, retries.once())
+        except RefusedError as refused:
+            if refused.status != 503:
+                raise
+            return False, refused.message
+
+    def is_ready(self) -> bool:
+        """Whether every component is ready; False also when nobody answers."""
+        try:
+            return self.readiness()[0]
+        except UnreachableError:
+            return False
+
+    def is_healthy(self) -> bool:
+        """Whether the process answers."""
+        request = Request("GET", "/health", accept="text/plain", timeout_s=5.0)
+        try:
+            return self._transport.text(request, retries.once()).strip() == "ok"
+        except (UnreachableError, RefusedError, BrokenAnswerError):
+            return False
+
+    def active(self) -> list[Row]:
+        """The statements that run now; needs a key that may write."""
+        request = Request("GET", "/v1/sql/active", accept=Format.JSON.media_type)
+        return _rows(self._transport.text(request, self._reads), "queries")
+
+    def cancel(self, query_id: str) -> None:
+        """Cancel a statement; needs a key that may write.
+
+        Raises:
+            RefusedError: status 404 when it does not run (any more).
+        """
+        path = f"/v1/sql/{quote(query_id, safe='')}/cancel"
+        request = Request("POST", path, accept=Format.JSON.media_type)
+        self._transport.text(request, retries.once())
+
+
+def _statement(query: str, parameters: Parameters | None) -> tuple[bytes, str]:
+    if not parameters:
+        return query.encode(), "text/plain"
+    body = json.dumps({"sql": query, "parameters": dict(parameters)}, default=str)
+    return body.encode(), "application/json"
+
+
+def _lines(chunks: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from filter(None, lines)
+    if rest.strip():
+        yield rest
+
+
+def _row(line: bytes) -> Row:
+    match _parsed(line):
+        case dict() as row:
+            return row
+    raise BrokenAnswerError(f"a row is expected, and the server sent: {line[:200]!r}")
+
+
+def _rows(body: str, key: str = "") -> list[Row]:
+    parsed = _parsed(body)
+    rows = parsed.get(key) if key and isinstance(parsed, dict) else parsed
+    if not isinstance(rows, list):
+        raise BrokenAnswerError(f"a list is expected, and the server sent: {body[:200]!r}")
+    return rows
+
+
+def _parsed(text: str | bytes) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as exc:
+        raise BrokenAnswerError(f"JSON is expected, and the server sent: {text[:200]!r}") from exc

@@ -1,0 +1,55 @@
+"""When a failed request is worth another try, and how long to wait before it; no I/O."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from caraway.errors import RefusedError, UnreachableError
+from caraway_core.errors import CarawayError
+
+FIRST_DELAY_S = 0.1
+LONGEST_DELAY_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often to try again, and which refusals are worth it."""
+
+    retries: int
+    statuses: frozenset[int]
+
+    def delay_s(self, error: CarawayError, attempt: int) -> float | None:
+        """How long to wait before another try; None means give up.
+
+        A server that asks for more than half a minute is not waited for: the caller is told.
+        """
+        if attempt >= self.retries or not self._may_pass(error):
+            return None
+        asked_s = error.retry_after_s if isinstance(error, RefusedError) else None
+        delay_s = FIRST_DELAY_S * 2**attempt if asked_s is None else asked_s
+        return delay_s if delay_s <= LONGEST_DELAY_S else None
+
+    def _may_pass(self, error: CarawayError) -> bool:
+        if isinstance(error, RefusedError):
+            return error.status in self.statuses
+        return isinstance(error, UnreachableError)
+
+
+def reads(retries: int) -> RetryPolicy:
+    """For requests that change nothing."""
+    return RetryPolicy(retries, frozenset({429, 503}))
+
+
+def statements(retries: int) -> RetryPolicy:
+    """For SQL: only what the server certainly did not start is sent again, at most twice."""
+    return RetryPolicy(min(retries, 2), frozenset({429}))
+
+
+def once() -> RetryPolicy:
+    """For questions whose answer may be "no"."""
+    return RetryPolicy(0, frozenset())
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """The seconds that `Retry-After` asks for; its date form is not used by runtimes."""
+    text = headers.get("retry-after", "").strip()
+    return float(text) if text.isascii() and text.isdigit() else None

@@ -1,0 +1,99 @@
+"""The shell's own commands, which begin with a dot."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from caraway.formats import Format
+from caraway.shell.answers import PRESENTATIONS
+
+if TYPE_CHECKING:
+    from caraway.shell.session import Shell
+
+HELP = """\
+.tables            the tables and views
+.schema NAME       the columns of a table
+.format [NAME]     show or set the form of rows: table, json, csv, ndjson
+.timing [on|off]   show or hide how long statements take
+.help              this text
+.quit              leave (also Ctrl-D)
+Statements end with ';' and may take several lines. Tab completes. Ctrl-C cancels."""
+
+TABLES_SQL = (
+    "SELECT table_schema, table_name, table_type FROM information_schema.tables "
+    "WHERE table_schema <> 'information_schema' ORDER BY table_schema, table_name"
+)
+SCHEMA_SQL = (
+    "SELECT column_name, data_type, is_nullable FROM information_schema.columns "
+    "WHERE {condition} ORDER BY ordinal_position"
+)
+
+
+def run(shell: "Shell", line: str) -> None:
+    """Run one dot command."""
+    name, _, argument = line.partition(" ")
+    handler = _HANDLERS.get(name)
+    if handler is None:
+        shell.complain(f"error: there is no command '{name}'; known: {' '.join(_HANDLERS)}")
+    else:
+        handler(shell, argument.strip())
+
+
+def _tables(shell: "Shell", argument: str) -> None:
+    shell.query(TABLES_SQL, PRESENTATIONS[Format.TABLE])
+
+
+def _schema(shell: "Shell", argument: str) -> None:
+    if argument:
+        statement = SCHEMA_SQL.format(condition=_named(argument))
+        shell.query(statement, PRESENTATIONS[Format.TABLE])
+    else:
+        shell.complain("error: write .schema NAME")
+
+
+def _named(argument: str) -> str:
+    schema, _, table = argument.replace('"', "").rpartition(".")
+    condition = f"table_name = {_literal(table)}"
+    return f"{condition} AND table_schema = {_literal(schema)}" if schema else condition
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _format(shell: "Shell", argument: str) -> None:
+    if argument in PRESENTATIONS:
+        shell.format = Format(argument)
+    elif argument:
+        shell.complain(f"error: no format '{argument}'; known: {', '.join(PRESENTATIONS)}")
+    shell.say(f"format is {shell.format}")
+
+
+def _timing(shell: "Shell", argument: str) -> None:
+    shell.is_timed = {"on": True, "off": False}.get(argument, not shell.is_timed)
+    shell.say(f"timing is {'on' if shell.is_timed else 'off'}")
+
+
+def _help(shell: "Shell", argument: str) -> None:
+    shell.say(HELP)
+
+
+def _quit(shell: "Shell", argument: str) -> None:
+    shell.has_ended = True
+
+
+_HANDLERS: Mapping[str, Callable[["Shell", str], None]] = {
+    ".tables": _tables,
+    ".schema": _schema,
+    ".format": _format,
+    ".timing": _timing,
+    ".help": _help,
+    ".quit": _quit,
+    ".exit": _quit,
+}
+
+# What may follow each command; the tables after .schema come from the server.
+ARGUMENTS: Mapping[str, Iterable[str]] = {
+    **dict.fromkeys(_HANDLERS, ()),
+    ".format": [str(format) for format in PRESENTATIONS],
+    ".timing": ("on", "off"),
+}

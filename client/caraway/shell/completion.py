@@ -1,0 +1,79 @@
+"""What the Tab key proposes: keywords, tables, columns and the shell's own commands."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from caraway.shell.names import Names
+
+KEYWORDS = (
+    "ALL AND AS ASC BETWEEN BY CASE CAST COUNT CROSS DESC DESCRIBE DISTINCT ELSE END EXCEPT "
+    "EXISTS EXPLAIN FALSE FROM FULL GROUP HAVING ILIKE IN INNER INSERT INTERSECT INTERVAL INTO IS "
+    "JOIN LEFT LIKE LIMIT MAX MIN NOT NULL OFFSET ON OR ORDER OUTER OVER PARTITION RIGHT SELECT "
+    "SHOW SUM TABLES THEN TRUE UNION USING VALUES WHEN WHERE WITH"
+).split()
+
+_WORD = re.compile(r"[\w.]*$")
+_AFTER_TABLE_WORD = re.compile(r"\b(?:from|join|into|update|table|describe)\s+[\w.]*$", re.I)
+_DOT_COMMAND = re.compile(r"\s*(\.\w*)$")
+_DOT_ARGUMENT = re.compile(r"\s*(\.\w+)\s+([\w.]*)$")
+
+
+class ShellCompleter(Completer):
+    """Completes SQL and dot commands. `names` may ask the server: call it off the input thread."""
+
+    def __init__(self, names: Callable[[], Names], commands: dict[str, Iterable[str]]) -> None:
+        self._names = names
+        self._commands = commands
+
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterator[Completion]:
+        before = document.text_before_cursor
+        if command := _DOT_COMMAND.match(before):
+            return _starting_with(command[1], self._commands)
+        if argument := _DOT_ARGUMENT.match(before):
+            return _starting_with(argument[2], self._arguments(argument[1]))
+        return self._in_sql(before, document.text)
+
+    def _arguments(self, command: str) -> Iterable[str]:
+        return self._names().tables() if command == ".schema" else self._commands.get(command, ())
+
+    def _in_sql(self, before: str, text: str) -> Iterator[Completion]:
+        found = _WORD.search(before)
+        word = found[0] if found else ""
+        names = self._names()
+        if _AFTER_TABLE_WORD.search(before):
+            return _starting_with(word, names.tables())
+        owner, dot, _ = word.rpartition(".")
+        if dot:
+            columns = names.columns_by_table.get(_table_of(owner, text), ())
+            qualified = [f"{owner}.{column}" for column in columns]
+            return _starting_with(word, [*qualified, *names.tables()])
+        keywords = KEYWORDS if word.isupper() else [keyword.lower() for keyword in KEYWORDS]
+        return _starting_with(word, [*_columns(names, text), *names.tables(), *keywords])
+
+
+def _columns(names: Names, text: str) -> list[str]:
+    """The columns of the tables that the statement names, or all while it names none."""
+    words = set(re.findall(r"[\w.]+", text))
+    mentioned = [table for table in names.columns_by_table if table in words]
+    if not mentioned:
+        return names.columns()
+    return sorted({column for table in mentioned for column in names.columns_by_table[table]})
+
+
+def _table_of(owner: str, text: str) -> str:
+    """The table that an alias stands for; a name that is no alias stands for itself."""
+    alias = re.escape(owner)
+    found = re.search(rf"\b(?:from|join)\s+([\w.]+)\s+(?:as\s+)?{alias}\b", text, re.I)
+    return found[1] if found else owner
+
+
+def _starting_with(word: str, candidates: Iterable[str]) -> Iterator[Completion]:
+    start = word.lower()
+    for candidate in dict.fromkeys(candidates):
+        if candidate.lower().startswith(start):
+            yield Completion(candidate, start_position=-len(word))

@@ -1,0 +1,67 @@
+"""The tables and columns of the runtime, as completion wants them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from caraway.client import Row
+from caraway_core.errors import CarawayError
+
+DEFAULT_SCHEMA = "public"
+FRESH_FOR_S = 30.0
+
+COLUMNS_SQL = (
+    "SELECT table_schema, table_name, column_name FROM information_schema.columns LIMIT 20000"
+)
+
+
+class AnswersSql(Protocol):
+    """The part of Client that is needed here."""
+
+    def sql(self, query: str) -> list[Row]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Column names by table; a table outside the default schema is written `schema.table`."""
+
+    columns_by_table: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def tables(self) -> list[str]:
+        return sorted(self.columns_by_table)
+
+    def columns(self) -> list[str]:
+        return sorted({name for names in self.columns_by_table.values() for name in names})
+
+
+def from_rows(rows: list[Row]) -> Names:
+    """Group the rows of COLUMNS_SQL by table."""
+    columns: dict[str, list[str]] = {}
+    for row in rows:
+        schema, table = str(row["table_schema"]), str(row["table_name"])
+        name = table if schema == DEFAULT_SCHEMA else f"{schema}.{table}"
+        columns.setdefault(name, []).append(str(row["column_name"]))
+    return Names({table: tuple(names) for table, names in columns.items()})
+
+
+class NamesOfServer:
+    """Names that are asked for again when they are half a minute old."""
+
+    def __init__(self, client: AnswersSql, clock: Callable[[], float]) -> None:
+        self._client = client
+        self._clock = clock
+        self._names = Names()
+        self._stale_at = float("-inf")
+
+    def __call__(self) -> Names:
+        if self._clock() >= self._stale_at:
+            self._stale_at = self._clock() + FRESH_FOR_S
+            self._names = self._asked() or self._names
+        return self._names
+
+    def _asked(self) -> Names | None:
+        try:
+            return from_rows(self._client.sql(COLUMNS_SQL))
+        except (CarawayError, KeyError):
+            # Completion is a comfort: without an answer it falls back to keywords.
+            return None

@@ -1,0 +1,175 @@
+"""HTTP requests to one runtime: the only module that knows httpx, and maps its errors to ours."""
+
+import json
+import platform
+import ssl
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import httpx
+
+from caraway import retries
+from caraway.errors import BrokenAnswerError, InvalidEndpointError, RefusedError, UnreachableError
+from caraway_core.errors import CarawayError
+
+CONNECT_TIMEOUT_S = 5.0
+# A runtime's error texts are sentences; whatever is longer is not one of them.
+ERROR_TEXT_LIMIT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. `timeout_s` bounds each wait for bytes; None waits for a long query."""
+
+    method: str
+    path: str
+    accept: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    content_type: str = ""
+    timeout_s: float | None = 30.0
+
+    def headers(self) -> dict[str, str]:
+        typed = {"Content-Type": self.content_type} if self.content_type else {}
+        return {"Accept": self.accept, **typed}
+
+
+class Transport:
+    """A pool of connections to one endpoint."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        api_key: str,
+        cacert: Path | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.endpoint = _base_url(endpoint)
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=self.endpoint, headers=_headers(api_key), verify=_trust(self.endpoint, cacert)
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def text(self, request: Request, policy: retries.RetryPolicy) -> str:
+        """The whole body of the answer."""
+        return b"".join(self.chunks(request, policy)).decode("utf-8", "replace")
+
+    def chunks(self, request: Request, policy: retries.RetryPolicy) -> Generator[bytes, None, None]:
+        """The body of the answer as it arrives; closing the generator closes the connection."""
+        attempt = 0
+        while True:
+            try:
+                with self._answer(request) as response:
+                    yield from response.iter_bytes()
+                    return
+            except (UnreachableError, RefusedError) as error:
+                self._wait_or_raise(error, policy, attempt)
+            attempt += 1
+
+    def _wait_or_raise(
+        self, error: CarawayError, policy: retries.RetryPolicy, attempt: int
+    ) -> None:
+        delay_s = policy.delay_s(error, attempt)
+        if delay_s is None:
+            raise error
+        self._sleep(delay_s)
+
+    @contextmanager
+    def _answer(self, request: Request) -> Iterator[httpx.Response]:
+        timeout = httpx.Timeout(request.timeout_s, connect=CONNECT_TIMEOUT_S)
+        with self._mapped_errors():
+            with self._http.stream(
+                request.method,
+                request.path,
+                params=dict(request.query),
+                content=request.body or None,
+                headers=request.headers(),
+                timeout=timeout,
+            ) as response:
+                if not response.is_success:
+                    raise _refusal(response)
+                yield response
+
+    @contextmanager
+    def _mapped_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError) as exc:
+            raise UnreachableError(self.endpoint, _reason(exc)) from exc
+        except httpx.TimeoutException as exc:
+            raise BrokenAnswerError(f"{self.endpoint} did not answer in time") from exc
+        except (httpx.TransportError, httpx.DecodingError) as exc:
+            raise BrokenAnswerError(
+                f"{self.endpoint} broke the answer off before its end: {_reason(exc)}"
+            ) from exc
+        except (httpx.InvalidURL, httpx.HTTPError) as exc:
+            raise CarawayError(f"cannot ask {self.endpoint}: {_reason(exc)}") from exc
+
+
+def user_agent() -> str:
+    """`caraway/<version> (<os>/<release> <arch>)`."""
+    system = f"{platform.system()}/{platform.release()} {platform.machine()}"
+    return f"caraway/{metadata.version('caraway')} ({system})"
+
+
+def _headers(api_key: str) -> dict[str, str]:
+    key = {"X-API-Key": api_key} if api_key else {}
+    return {"User-Agent": user_agent(), **key}
+
+
+def _base_url(endpoint: str) -> str:
+    text = endpoint.strip().rstrip("/")
+    url = text if "://" in text else f"http://{text}"
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as exc:
+        raise InvalidEndpointError(f"'{endpoint}' is not an endpoint: {exc}") from exc
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InvalidEndpointError(f"'{endpoint}' is not an endpoint; write http://HOST:PORT")
+    return url
+
+
+def _trust(endpoint: str, cacert: Path | None) -> ssl.SSLContext | bool:
+    if not endpoint.startswith("https:"):
+        # Nothing to verify, and reading the bundle of authorities takes longer than a short query.
+        return False
+    if cacert is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=str(cacert))
+    except (OSError, ssl.SSLError) as exc:
+        raise CarawayError(f"cannot use the certificates in '{cacert}': {exc}") from exc
+
+
+def _refusal(response: httpx.Response) -> RefusedError:
+    body = bytearray()
+    for chunk in response.iter_bytes():
+        body += chunk
+        if len(body) > ERROR_TEXT_LIMIT:
+            break
+    text = _error_text(bytes(body[:ERROR_TEXT_LIMIT]).decode("utf-8", "replace"))
+    return RefusedError(response.status_code, text, retries.retry_after_s(response.headers))
+
+
+def _error_text(body: str) -> str:
+    """Error bodies are plain text on some routes and `{"error"|"message": text}` on others."""
+    text = body.strip()
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return text
+    if not isinstance(parsed, dict):
+        return text
+    return str(parsed.get("error") or parsed.get("message") or text)
+
+
+def _reason(exc: Exception) -> str:
+    return str(exc) or type(exc).__name__
