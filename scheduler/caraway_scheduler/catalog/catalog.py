@@ -1,0 +1,227 @@
+"""Drives the datasets from the manifest to what queries see, and keeps them there."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from caraway_core import registry
+from caraway_core.errors import CarawayError, DatasetError
+from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
+from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
+from caraway_core.protocols.sources import Source, SourceRequest
+from caraway_core.tables import TableSpec, ViewTable
+from caraway_scheduler.catalog import backoff, changes
+from caraway_scheduler.catalog.states import DatasetState, ViewState
+
+logger = logging.getLogger(__name__)
+Listener = Callable[[DatasetState], None]
+_POLL_S: Mapping[str, float] = {"file": 1.0}
+_POLL_REMOTE_S = 30.0
+_POLLING_THREADS = 2
+
+
+class Catalog:
+    """The tables of one runtime. Used from one event loop; only sources run in threads."""
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        cache_dir: Path,
+        system: Mapping[TableName, SystemTable],
+        parallelism: int,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.datasets: dict[TableName, DatasetState] = {}
+        self.views: dict[TableName, ViewState] = {}
+        self.version = CatalogVersion(0)
+        self.on_progress: Listener = lambda _state: None
+        self._dispatch = dispatch
+        self._cache_dir = cache_dir
+        self._system = system
+        self._on_change = on_change
+        self._secrets: SecretResolver | None = None
+        self._loading = ThreadPoolExecutor(parallelism, thread_name_prefix="loading")
+        self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
+        self._keepers: dict[TableName, asyncio.Task[None]] = {}
+        self._installing = asyncio.Lock()
+        self._settled: dict[TableName, asyncio.Event] = {}
+
+    @property
+    def writable(self) -> frozenset[TableName]:
+        return frozenset(
+            name for name, state in self.datasets.items() if state.dataset.access == "read_write"
+        )
+
+    async def apply(self, manifest: Manifest, secrets: SecretResolver) -> changes.Changes:
+        """Begin what is new, replace what differs, drop what is gone; returns at once.
+
+        Old versions answer until their replacement is loaded.
+        """
+        self._secrets = secrets
+        wanted = changes.compare(self.datasets, manifest.datasets)
+        views_changed = {v.view for v in self.views.values()} != set(manifest.views)
+        for name in wanted.removed:
+            self._drop(name)
+        for dataset in (*wanted.added, *wanted.replaced):
+            self._begin(dataset)
+        self.views = {TableName(view.name): ViewState(view) for view in manifest.views}
+        if wanted.removed or views_changed or self.version == 0:
+            await self._install()
+        return wanted
+
+    async def wait_settled(self) -> None:
+        """Wait until every dataset has been tried once."""
+        for event in list(self._settled.values()):
+            await event.wait()
+
+    async def aclose(self) -> None:
+        for state in self.datasets.values():
+            state.status = "shuttingdown"
+        keepers = list(self._keepers.values())
+        for keeper in keepers:
+            keeper.cancel()
+        await asyncio.gather(*keepers, return_exceptions=True)
+        self._loading.shutdown(wait=False, cancel_futures=True)
+        self._polling.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, dataset: Dataset) -> None:
+        name = TableName(dataset.name)
+        if keeper := self._keepers.pop(name, None):
+            keeper.cancel()
+        old = self.datasets.get(name)
+        state = DatasetState(dataset, spec=old.spec if old else None)
+        self.datasets[name] = state
+        settled = self._settled[name] = asyncio.Event()
+        self._keepers[name] = asyncio.create_task(self._keep(state, settled), name=f"keep {name}")
+
+    def _drop(self, name: TableName) -> None:
+        self._keepers.pop(name).cancel()
+        self.datasets.pop(name)
+        self._settled.pop(name).set()
+
+    async def _keep(self, state: DatasetState, settled: asyncio.Event) -> None:
+        """Load a dataset, try again while it fails, and load it anew when its data changes."""
+        while True:
+            await self._load(state)
+            settled.set()
+            self.on_progress(state)
+            if state.error is not None:
+                await asyncio.sleep(backoff.delay_s(state.attempts, random.random()))
+            elif not await self._wait_for_change(state):
+                return
+
+    async def _load(self, state: DatasetState) -> None:
+        source, request = None, None
+        try:
+            source, request = self._source(state.dataset)
+            state.fingerprint = await self._call(self._loading, source.fingerprint, request)
+            spec: TableSpec = await self._call(self._loading, source.resolve, request)
+        except DatasetError as exc:
+            self._fail(state, exc)
+            return
+        state.spec = spec
+        await self._install()
+
+    async def _wait_for_change(self, state: DatasetState) -> bool:
+        """Return when the data is no longer what was loaded; False: it never will be."""
+        if state.fingerprint is None:
+            return False
+        source, request = self._source(state.dataset)
+        period_s = _POLL_S.get(state.dataset.connector, _POLL_REMOTE_S)
+        while True:
+            await asyncio.sleep(period_s)
+            try:
+                found = await self._call(self._polling, source.fingerprint, request)
+            except DatasetError as exc:
+                self._fail(state, exc)
+                return True
+            if found != state.fingerprint:
+                return True
+
+    def _source(self, dataset: Dataset) -> tuple[Source, SourceRequest]:
+        assert self._secrets is not None
+        try:
+            source: Source = registry.load("connector", registry.SOURCES, dataset.connector)()
+            params = self._secrets.expand_all(dataset.params)
+            path = self._secrets.expand(dataset.path)
+        except CarawayError as exc:
+            raise DatasetError("unsupported", f"dataset '{dataset.name}': {exc.message}") from exc
+        return source, SourceRequest(
+            name=TableName(dataset.name),
+            connector=dataset.connector,
+            path=path,
+            params=params,
+            declared=tuple(column.field for column in dataset.columns),
+            access=dataset.access,
+            base_dir=dataset.base_dir,
+            cache_dir=self._cache_dir,
+        )
+
+    def _fail(self, state: DatasetState, exc: DatasetError) -> None:
+        state.attempts += 1
+        if state.attempts == 1 or (state.error and state.error.message != exc.message):
+            logger.warning(
+                "dataset failed to load",
+                extra={"dataset": state.name, "code": exc.code, "reason": exc.message},
+            )
+        state.status = "error"
+        state.error = exc
+
+    async def _install(self) -> None:
+        """Make the tables that are known now the ones that new statements see."""
+        async with self._installing:
+            specs: dict[TableName, TableSpec] = {
+                name: state.spec for name, state in self.datasets.items() if state.spec is not None
+            }
+            views = dict(self.views)
+            specs.update((name, _view_table(state.view)) for name, state in views.items())
+            version = CatalogVersion(self.version + 1)
+            failed = await self._dispatch.install(CatalogSnapshot(version, specs, self._system))
+            self.version = version
+            self._settle(specs, failed, views)
+            self._on_change()
+
+    def _settle(
+        self,
+        specs: Mapping[TableName, TableSpec],
+        failed: Mapping[TableName, str],
+        views: Mapping[TableName, ViewState],
+    ) -> None:
+        for name, state in self.datasets.items():
+            if name in failed:
+                self._fail(state, DatasetError("invalid", f"dataset '{name}': {failed[name]}"))
+            elif state.spec is not None and state.spec is specs.get(name):
+                state.status, state.error, state.attempts = "ready", None, 0
+        for name, view in views.items():
+            view.error = (
+                DatasetError("invalid", f"view '{name}': {failed[name]}") if name in failed else None
+            )
+            view.status = "error" if name in failed else "ready"
+
+    @staticmethod
+    def _call(
+        pool: ThreadPoolExecutor, function: Callable[[SourceRequest], Any], request: SourceRequest
+    ) -> Awaitable[Any]:
+        return asyncio.get_running_loop().run_in_executor(pool, _guarded, function, request)
+
+
+def _guarded(function: Callable[[SourceRequest], Any], request: SourceRequest) -> Any:
+    """Call a source; what it did not foresee becomes an error of the dataset, not a crash."""
+    try:
+        return function(request)
+    except DatasetError:
+        raise
+    except Exception as exc:
+        logger.exception("source failed unexpectedly", extra={"dataset": request.name})
+        raise DatasetError(
+            "invalid", f"dataset '{request.name}': {type(exc).__name__}: {exc}"
+        ) from exc
+
+
+def _view_table(view: View) -> ViewTable:
+    return ViewTable(view.sql)

@@ -1,0 +1,47 @@
+"""What is known of each dataset and view at one moment."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from caraway_core.errors import DatasetError
+from caraway_core.ids import TableName
+from caraway_core.manifest import Dataset, View
+from caraway_core.tables import TableSpec
+
+Status = Literal["initializing", "ready", "disabled", "error", "refreshing", "shuttingdown"]
+
+
+@dataclass(slots=True)
+class DatasetState:
+    """A dataset of the manifest and how far it has come."""
+
+    dataset: Dataset
+    status: Status = "initializing"
+    error: DatasetError | None = None
+    spec: TableSpec | None = None
+    fingerprint: str | None = None
+    attempts: int = 0
+
+    @property
+    def name(self) -> TableName:
+        return TableName(self.dataset.name)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether this dataset lets the runtime be ready."""
+        if self.dataset.ready_state == "on_registration" and self.error is None:
+            return True
+        return self.status in ("ready", "refreshing", "disabled")
+
+
+@dataclass(slots=True)
+class ViewState:
+    """A view of the manifest; its error is that of planning it over the present tables."""
+
+    view: View
+    status: Status = "initializing"
+    error: DatasetError | None = None
+
+    @property
+    def name(self) -> TableName:
+        return TableName(self.view.name)

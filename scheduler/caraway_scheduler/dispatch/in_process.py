@@ -1,0 +1,36 @@
+"""Dispatch to the one executor that shares the scheduler's process."""
+
+import asyncio
+from collections.abc import Mapping
+
+from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    CatalogSnapshot,
+    Executor,
+    ExecutorStatus,
+    Statement,
+)
+
+
+class InProcessDispatch:
+    """Everything goes to one executor; there is nothing to choose."""
+
+    def __init__(self, executor: Executor, executor_id: ExecutorId) -> None:
+        self._executor = executor
+        self._executor_id = executor_id
+        self._has_catalog = False
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        failed = await asyncio.to_thread(self._executor.install, snapshot)
+        self._has_catalog = True
+        return failed
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        return await self._executor.execute(query_id, statement)
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        return (ExecutorStatus(self._executor_id, is_registered=True, is_ready=self._has_catalog),)
+
+    async def aclose(self) -> None:
+        self._executor.close()

@@ -1,0 +1,198 @@
+"""Rows on their way to a client, from the engine or from the cache."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+from caraway_core.ids import QueryId
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_scheduler.queries.active import ActiveQuery
+from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
+
+CacheStatus = Literal["HIT", "MISS", "BYPASS"]
+_END_WAIT_S = 0.005
+Finish = Callable[[BaseException | None, int], None]
+
+
+class Rows(Protocol):
+    """A source of batches that is read once, and always closed."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]: ...
+
+    def close(self, error: BaseException | None = None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a statement gave. `cache_status` None: the cache has nothing to do with it."""
+
+    query_id: QueryId
+    rows: "LiveRows | CachedRows"
+    cache_status: CacheStatus | None
+
+
+class CachedRows:
+    """The rows of an answer that is held whole."""
+
+    def __init__(self, answer: CachedAnswer, key: CacheKey, cache: ResultsCache) -> None:
+        self._answer = answer
+        self._key = key
+        self._cache = cache
+        self.schema = answer.schema
+
+    @property
+    def row_count(self) -> int:
+        return sum(batch.num_rows for batch in self._answer.batches)
+
+    @property
+    def batches(self) -> tuple[pa.RecordBatch, ...]:
+        return self._answer.batches
+
+    def encoded(self, form: str) -> bytes | None:
+        return self._answer.encoded.get(form)
+
+    def remember(self, form: str, body: bytes) -> None:
+        self._cache.remember_encoded(self._key, self._answer, form, body)
+
+    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        for batch in self._answer.batches:
+            yield batch
+
+    def close(self, error: BaseException | None = None) -> None:
+        pass
+
+
+class LiveRows:
+    """The rows of a running statement. One batch is fetched ahead, so that a failure at the
+    start is known before the first byte is sent."""
+
+    def __init__(self, stream: BatchStream, query: ActiveQuery, finish: Finish) -> None:
+        self._stream: BatchStream | None = stream
+        self._batches = aiter(stream)
+        self._query = query
+        self._finish = finish
+        self._ahead: list[pa.RecordBatch] = []
+        self._next: asyncio.Future[pa.RecordBatch | None] | None = None
+        self._is_exhausted = False
+        self._kept: list[pa.RecordBatch] | None = None
+        self._kept_bytes = 0
+        self._keep_at_most = 0
+        self.on_complete: Callable[[list[pa.RecordBatch]], None] | None = None
+        self.schema = stream.schema
+        self.row_count = 0
+
+    def keep(self, at_most_bytes: int, store: Callable[[list[pa.RecordBatch]], None]) -> None:
+        """Collect the batches that pass and hand them over at the end, unless they grow large."""
+        self._kept = []
+        self._keep_at_most = at_most_bytes
+        self.on_complete = store
+
+    async def prefetch(self) -> None:
+        """Fetch the first batch; must run inside a step of the query.
+
+        Most answers are one batch, and end at once behind it; those are then known whole and
+        need no streaming. The end is waited for briefly, so that a first batch is never held back.
+        """
+        try:
+            self._ahead.append(await anext(self._batches))
+            self._next = asyncio.ensure_future(_fetch(self._batches))
+            await asyncio.wait((self._next,), timeout=_END_WAIT_S)
+            if self._next.done():
+                self._ahead.append(await self._take_next())
+        except StopAsyncIteration:
+            self._is_exhausted = True
+
+    @property
+    def whole(self) -> list[pa.RecordBatch] | None:
+        """All batches, when they have all been fetched ahead."""
+        return self._ahead if self._is_exhausted else None
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if self._query.reason is not None:
+            self._fail(error := self._query.error())
+            raise error
+        if self._ahead:
+            return self._passing(self._ahead.pop(0))
+        if self._is_exhausted:
+            self._complete()
+            raise StopAsyncIteration
+        try:
+            with self._query.step():
+                batch = await self._take_next()
+        except StopAsyncIteration:
+            self._is_exhausted = True
+            self._complete()
+            raise
+        except BaseException as exc:
+            self._fail(exc)
+            raise
+        return self._passing(batch)
+
+    def release(self) -> None:
+        """Let go of the engine's stream, which ends the work behind it."""
+        self._fail(self._query.error() if self._query.reason else None)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """End the reading, wherever it stands; does nothing after the last batch."""
+        if self._stream is not None:
+            self._fail(error)
+
+    async def _take_next(self) -> pa.RecordBatch:
+        if self._next is None:
+            return await anext(self._batches)
+        waiting, self._next = self._next, None
+        try:
+            batch = await waiting
+        except BaseException:
+            waiting.cancel()
+            raise
+        if batch is None:
+            raise StopAsyncIteration
+        return batch
+
+    def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        self.row_count += batch.num_rows
+        if self._kept is not None:
+            self._kept_bytes += batch.nbytes
+            self._kept.append(batch)
+            if self._kept_bytes > self._keep_at_most:
+                self._kept = None
+                self.on_complete = None
+        return batch
+
+    def _complete(self) -> None:
+        if self._stream is None:
+            return
+        if self.on_complete is not None:
+            self.on_complete(self._kept or [])
+        self._stream = None
+        self._finish(None, self.row_count)
+
+    def _fail(self, error: BaseException | None) -> None:
+        self._stream = None
+        self._batches = _nothing()
+        self._ahead.clear()
+        self._kept = None
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+        self._finish(error, self.row_count)
+
+
+async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    # A task may not end in StopAsyncIteration, so the end of the rows is None.
+    return await anext(batches, None)
+
+
+async def _nothing() -> AsyncIterator[pa.RecordBatch]:
+    return
+    yield

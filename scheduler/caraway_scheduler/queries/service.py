@@ -1,0 +1,223 @@
+"""One statement from request to rows: cache, admission, dispatch, time limit, history."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from caraway_core.errors import CarawayError, InvalidQueryError, ShuttingDownError
+from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
+from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
+from caraway_scheduler.access import Principal
+from caraway_scheduler.history.spans import Span
+from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery, Protocol
+from caraway_scheduler.queries.admission import Admission
+from caraway_scheduler.queries.answers import Answer, CacheStatus, CachedRows, LiveRows
+from caraway_scheduler.queries.cache import CacheKey, ResultsCache
+from caraway_scheduler.tallies import Tallies
+
+CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
+"""Answers the version that new statements see, and the tables that may be written to."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRequest:
+    """A statement and who asks for it. `parameters` holds values by placeholder name."""
+
+    sql: str
+    principal: Principal
+    span: Span
+    parameters: dict[str, object] = field(default_factory=dict)
+    protocol: Protocol = "http"
+    cache_control: Literal["use", "bypass"] = "use"
+    user_agent: str = ""
+
+
+class QueryService:
+    """Runs statements; one object for each process."""
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        catalog: CatalogView,
+        admission: Admission,
+        cache: ResultsCache | None,
+        history: TaskHistory,
+        tallies: Tallies,
+        timeout_s: float | None,
+    ) -> None:
+        self.active = ActiveQueries()
+        self.admission = admission
+        self.cache = cache
+        self.is_stopping = False
+        self._dispatch = dispatch
+        self._catalog = catalog
+        self._history = history
+        self._tallies = tallies
+        self._timeout_s = timeout_s
+
+    async def run(self, request: QueryRequest) -> Answer:
+        """Start a statement and wait for its first batch, so that most errors come from here.
+
+        Raises:
+            QueryError: whatever is wrong with it.
+            ShuttingDownError: the process takes no more work.
+        """
+        if self.is_stopping:
+            raise ShuttingDownError("Runtime is shutting down")
+        if not request.sql.strip():
+            raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
+        statement, version = self._statement(request)
+        key: CacheKey | None = None
+        if self.cache is not None:
+            key = ResultsCache.key(request.principal.id, version, statement)
+            if request.cache_control == "use" and (cached := self.cache.get(key)):
+                return self._hit(request, CachedRows(cached, key, self.cache))
+        return await self._start(request, statement, key)
+
+    def invalidate(self) -> None:
+        """Forget cached answers: the data behind them may have changed."""
+        if self.cache is not None:
+            self.cache.clear()
+
+    async def stop(self, timeout_s: float) -> None:
+        """Take no more work; let what runs finish, and cancel what is left after the time."""
+        self.is_stopping = True
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.active.wait_idle()
+        except TimeoutError:
+            self.active.stop_all("shutdown")
+
+    def _statement(self, request: QueryRequest) -> tuple[Statement, CatalogVersion]:
+        version, writable = self._catalog()
+        may_write = request.principal.may_write
+        statement = Statement(
+            sql=request.sql,
+            parameters=request.parameters,  # type: ignore[arg-type] # checked when they are bound
+            may_write=may_write,
+            writable=writable if may_write else frozenset(),
+        )
+        return statement, version
+
+    def _hit(self, request: QueryRequest, rows: CachedRows) -> Answer:
+        now = time.time_ns()
+        answer = Answer(new_query_id(), rows, "HIT")
+        self._count(request, now, now, None, rows_sent=rows.row_count, cache="HIT")
+        return answer
+
+    async def _start(
+        self, request: QueryRequest, statement: Statement, key: CacheKey | None
+    ) -> Answer:
+        run = _Run(self, request, self._timeout_s)
+        self.active.add(run.query)
+        try:
+            with run.query.step():
+                await run.enter()
+                stream = await self._dispatch.execute(run.query.query_id, statement)
+                rows = LiveRows(stream, run.query, run.finish)
+                run.query.release = rows.release
+                await rows.prefetch()
+        except BaseException as exc:
+            run.finish(exc)
+            raise
+        status = self._watch_for_cache(request, stream, rows, key)
+        return Answer(run.query.query_id, rows, status)
+
+    def _watch_for_cache(
+        self, request: QueryRequest, stream: BatchStream, rows: LiveRows, key: CacheKey | None
+    ) -> CacheStatus | None:
+        if stream.written is not None:
+            rows.on_complete = lambda _batches: self.invalidate()
+            return None
+        if key is None or self.cache is None or not stream.reads_only_catalog:
+            return None
+        cache, schema = self.cache, rows.schema
+        rows.keep(cache.largest_answer_bytes, lambda batches: cache.put(key, schema, batches))
+        return "BYPASS" if request.cache_control == "bypass" else "MISS"
+
+    def _count(
+        self,
+        request: QueryRequest,
+        start_ns: int,
+        end_ns: int,
+        error: BaseException | None,
+        rows_sent: int,
+        cache: str = "",
+    ) -> None:
+        self._tallies.query_executions[(request.protocol,)] += 1
+        self._tallies.query_durations.add((request.protocol,), (end_ns - start_ns) / 1e6)
+        self._tallies.query_returned_rows[(request.protocol,)] += rows_sent
+        if error is not None:
+            self._tallies.query_failures[(request.protocol, type(error).__name__)] += 1
+        labels = {"protocol": request.protocol, "rows_produced": str(rows_sent)}
+        if cache:
+            labels["results_cache_hit"] = "true"
+        if request.user_agent:
+            labels["user_agent"] = request.user_agent
+        self._history.add(
+            TaskRecord(
+                span=request.span,
+                task="sql_query",
+                input=request.sql,
+                start_ns=start_ns,
+                end_ns=end_ns,
+                error_message=_message(error),
+                labels=labels,
+            )
+        )
+
+
+class _Run:
+    """The bookkeeping of one statement: its place, its deadline, its record; undone once."""
+
+    def __init__(self, service: QueryService, request: QueryRequest, timeout_s: float | None):
+        self._service = service
+        self._request = request
+        self._start_ns = time.time_ns()
+        self._has_place = False
+        self._is_finished = False
+        self.query = ActiveQuery(
+            query_id=new_query_id(),
+            protocol=request.protocol,
+            sql=request.sql,
+            principal=request.principal.id,
+            started_at_ms=self._start_ns // 1_000_000,
+            timeout_s=timeout_s,
+        )
+        self._deadline: asyncio.TimerHandle | None = None
+
+    async def enter(self) -> None:
+        await self._service.admission.enter()
+        self._has_place = True
+        if timeout_s := self.query.timeout_s:
+            loop = asyncio.get_running_loop()
+            self._deadline = loop.call_later(timeout_s, self.query.stop, "timeout")
+
+    def finish(self, error: BaseException | None, rows_sent: int = 0) -> None:
+        if self._is_finished:
+            return
+        self._is_finished = True
+        if self._deadline:
+            self._deadline.cancel()
+        if self._has_place:
+            self._service.admission.leave()
+        self._service.active.remove(self.query)
+        self._service._count(self._request, self._start_ns, time.time_ns(), error, rows_sent)
+
+
+def _message(error: BaseException | None) -> str | None:
+    if error is None:
+        return None
+    if isinstance(error, CarawayError):
+        return error.message
+    if isinstance(error, asyncio.CancelledError | GeneratorExit):
+        return "the client went away"
+    return type(error).__name__
+
+
+__all__ = ["Answer", "QueryId", "QueryRequest", "QueryService"]

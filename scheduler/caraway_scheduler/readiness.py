@@ -1,0 +1,86 @@
+"""Whether the runtime is ready: a pure function of the states and of the gates asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from caraway_core.protocols.dispatch import ExecutorStatus
+
+
+class GateError(ValueError):
+    """A gate that this process cannot answer, or that makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gates:
+    """Least numbers of ready executors; zero switches a gate off."""
+
+    min_ready: int = 0
+    min_ready_percent: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The answer, and a line for each gate."""
+
+    is_ready: bool
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return "ready" if self.is_ready else "not ready"
+
+
+def check_gates(gates: Gates, *, is_scheduler: bool) -> None:
+    """Refuse gates out of range, or outside the scheduler role.
+
+    Raises:
+        GateError: its text says what to change.
+    """
+    if gates.min_ready < 0:
+        raise GateError("min_ready_executors must be 0 or more")
+    if not 0 <= gates.min_ready_percent <= 100:
+        raise GateError("min_ready_executors_percent must be between 0 and 100")
+    if (gates.min_ready or gates.min_ready_percent) and not is_scheduler:
+        raise GateError(
+            "executor gates need the scheduler role, and this process runs standalone; "
+            "leave min_ready_executors and min_ready_executors_percent out"
+        )
+
+
+def evaluate(
+    waiting: Sequence[str], executors: Sequence[ExecutorStatus], gates: Gates
+) -> Readiness:
+    """Judge the components, of which `waiting` are not ready, and the executors by the gates."""
+    lines = [_component_line(waiting)]
+    passes = [not waiting]
+    registered = sum(executor.is_registered for executor in executors)
+    ready = sum(executor.is_registered and executor.is_ready for executor in executors)
+    percent = 100 * ready // registered if registered else 0
+    if gates.min_ready:
+        ok = ready >= gates.min_ready
+        lines.append(
+            f"{_mark(ok)} executors: {ready}/{registered} ready "
+            f"({percent}%, registered={registered}, min={gates.min_ready})"
+        )
+        passes.append(ok)
+    if gates.min_ready_percent:
+        # 100 * ready is compared, so that rounding never passes a gate; nobody registered fails.
+        ok = registered > 0 and 100 * ready >= gates.min_ready_percent * registered
+        lines.append(
+            f"{_mark(ok)} executors percent: {ready}/{registered} ready "
+            f"({percent}%, registered={registered}, min={gates.min_ready_percent}%)"
+        )
+        passes.append(ok)
+    if len(lines) == 1:
+        lines.append("[ ] executors: no gate asked for")
+    return Readiness(all(passes), tuple(lines))
+
+
+def _component_line(waiting: Sequence[str]) -> str:
+    if not waiting:
+        return "[+] components ok"
+    return f"[-] components not ready: {', '.join(waiting)}"
+
+
+def _mark(passes: bool) -> str:
+    return "[+]" if passes else "[-]"
