@@ -50,7 +50,9 @@ class FileScan:
     `paths` are absolute local paths or `<kind>://<alias>/<key>` URLs. A single entry may be a
     folder (it ends in `/`), which is listed anew by every query; several entries are read as
     they stand. `schema` is what the files hold, without the partition columns, which come from
-    `key=value` folders and follow the file columns in the order given.
+    `key=value` folders and follow the file columns in the order given. Keys in `paths` are not
+    percent-encoded. `partition_values`, where it is given, holds the value of each partition
+    column for every file of the scan, because the engine cannot tell them from a list of files.
     """
 
     format: FileFormat
@@ -61,6 +63,7 @@ class FileScan:
     csv: CsvDialect | None = None
     json_array: bool = False
     partition_columns: tuple[pa.Field, ...] = ()
+    partition_values: tuple[str | None, ...] | None = None
     store: StoreSpec | None = None
     size_bytes: int = 0
     file_count: int = 0
