@@ -10,7 +10,7 @@ from caraway_core import registry
 from caraway_core.settings import Address, LogFormat, RunOptions
 
 Manifest = Annotated[
-    Path, typer.Argument(metavar="[MANIFEST]", help="The manifest, or the folder that holds it.")
+    Path, typer.Argument(metavar="MANIFEST", help="The manifest, or the folder that holds it.")
 ]
 
 

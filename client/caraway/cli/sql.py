@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def sql(
     query: Annotated[
         str | None,
-        typer.Argument(metavar="[QUERY]", help="SQL, or - for standard input; none: a shell."),
+        typer.Argument(metavar="QUERY", help="SQL, or - for standard input; none: a shell."),
     ] = None,
     format: Annotated[Format, typer.Option("--format", help="Form of the rows.")] = Format.TABLE,
     param: Annotated[

@@ -13,7 +13,7 @@ FILES = ("caraway.yaml", "data/orders.csv")
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="[DIR]", help="Where to write; made if missing.")
+        Path, typer.Argument(metavar="DIR", help="Where to write; made if missing.")
     ] = Path("."),
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite files that are already there.")
