@@ -49,6 +49,8 @@ class Catalog:
         self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
         self._keepers: dict[TableName, asyncio.Task[None]] = {}
         self._installing = asyncio.Lock()
+        self._installed: Mapping[TableName, TableSpec] = {}
+        self._view_tables: dict[TableName, ViewTable] = {}
         self._settled: dict[TableName, asyncio.Event] = {}
 
     @property
@@ -64,12 +66,13 @@ class Catalog:
         """
         self._secrets = secrets
         wanted = changes.compare(self.datasets, manifest.datasets)
-        views_changed = {v.view for v in self.views.values()} != set(manifest.views)
+        views_changed = [state.view for state in self.views.values()] != list(manifest.views)
         for name in wanted.removed:
             self._drop(name)
         for dataset in (*wanted.added, *wanted.replaced):
             self._begin(dataset)
-        self.views = {TableName(view.name): ViewState(view) for view in manifest.views}
+        if views_changed:
+            self.views = {TableName(view.name): ViewState(view) for view in manifest.views}
         if wanted.removed or views_changed or self.version == 0:
             await self._install()
         return wanted
@@ -124,7 +127,7 @@ class Catalog:
         except DatasetError as exc:
             self._fail(state, exc)
             return
-        state.spec = spec
+        state.spec, state.is_loaded = spec, True
         await self._install()
 
     async def _wait_for_change(self, state: DatasetState) -> bool:
@@ -179,10 +182,12 @@ class Catalog:
                 name: state.spec for name, state in self.datasets.items() if state.spec is not None
             }
             views = dict(self.views)
-            specs.update((name, _view_table(state.view)) for name, state in views.items())
+            specs.update((name, self._view_table(state.view)) for name, state in views.items())
+            if self.version and _same(specs, self._installed):
+                return  # An installation that waited for another may find its work done.
             version = CatalogVersion(self.version + 1)
             failed = await self._dispatch.install(CatalogSnapshot(version, specs, self._system))
-            self.version = version
+            self.version, self._installed = version, specs
             self._settle(specs, failed, views)
             self._on_change()
 
@@ -195,13 +200,20 @@ class Catalog:
         for name, state in self.datasets.items():
             if name in failed:
                 self._fail(state, DatasetError("invalid", f"dataset '{name}': {failed[name]}"))
-            elif state.spec is not None and state.spec is specs.get(name):
+            elif state.is_loaded and state.spec is specs.get(name):
                 state.status, state.error, state.attempts = "ready", None, 0
         for name, view in views.items():
             view.error = (
                 DatasetError("invalid", f"view '{name}': {failed[name]}") if name in failed else None
             )
             view.status = "error" if name in failed else "ready"
+
+    def _view_table(self, view: View) -> ViewTable:
+        name = TableName(view.name)
+        known = self._view_tables.get(name)
+        if known is None or known.sql != view.sql:
+            known = self._view_tables[name] = ViewTable(view.sql)
+        return known
 
     @staticmethod
     def _call(
@@ -223,5 +235,6 @@ def _guarded(function: Callable[[SourceRequest], Any], request: SourceRequest) -
         ) from exc
 
 
-def _view_table(view: View) -> ViewTable:
-    return ViewTable(view.sql)
+def _same(specs: Mapping[TableName, TableSpec], others: Mapping[TableName, TableSpec]) -> bool:
+    """Compare by identity: a spec may hold a whole table, and loading anew makes a new one."""
+    return specs.keys() == others.keys() and all(specs[name] is others[name] for name in specs)

@@ -19,6 +19,7 @@ class DatasetState:
     status: Status = "initializing"
     error: DatasetError | None = None
     spec: TableSpec | None = None
+    is_loaded: bool = False
     fingerprint: str | None = None
     attempts: int = 0
 

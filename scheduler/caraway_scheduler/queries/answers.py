@@ -137,6 +137,11 @@ class LiveRows:
             raise
         return self._passing(batch)
 
+    def stop(self) -> None:
+        """The reader went away: end the query, unless it has ended."""
+        if self._stream is not None:
+            self._query.stop("cancelled")
+
     def release(self) -> None:
         """Let go of the engine's stream, which ends the work behind it."""
         self._fail(self._query.error() if self._query.reason else None)

@@ -60,24 +60,41 @@ class QueryService:
         self._tallies = tallies
         self._timeout_s = timeout_s
 
-    async def run(self, request: QueryRequest) -> Answer:
+    def recall(self, request: QueryRequest) -> Answer | None:
+        """Answer from the cache, if it can; never waits.
+
+        Raises:
+            InvalidQueryError: the statement is empty.
+            ShuttingDownError: the process takes no more work.
+        """
+        statement, key = self._statement(request)
+        if self.cache is None or key is None or request.cache_control == "bypass":
+            return None
+        cached = self.cache.get(key)
+        return self._hit(request, CachedRows(cached, key, self.cache)) if cached else None
+
+    async def start(self, request: QueryRequest) -> Answer:
         """Start a statement and wait for its first batch, so that most errors come from here.
 
         Raises:
             QueryError: whatever is wrong with it.
             ShuttingDownError: the process takes no more work.
         """
-        if self.is_stopping:
-            raise ShuttingDownError("Runtime is shutting down")
-        if not request.sql.strip():
-            raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
-        statement, version = self._statement(request)
-        key: CacheKey | None = None
-        if self.cache is not None:
-            key = ResultsCache.key(request.principal.id, version, statement)
-            if request.cache_control == "use" and (cached := self.cache.get(key)):
-                return self._hit(request, CachedRows(cached, key, self.cache))
-        return await self._start(request, statement, key)
+        statement, key = self._statement(request)
+        run = _Run(self, request, self._timeout_s)
+        self.active.add(run.query)
+        try:
+            with run.query.step():
+                await run.enter()
+                stream = await self._dispatch.execute(run.query.query_id, statement)
+                rows = LiveRows(stream, run.query, run.finish)
+                run.query.release = rows.release
+                await rows.prefetch()
+        except BaseException as exc:
+            run.finish(exc)
+            raise
+        status = self._watch_for_cache(request, stream, rows, key)
+        return Answer(run.query.query_id, rows, status)
 
     def invalidate(self) -> None:
         """Forget cached answers: the data behind them may have changed."""
@@ -93,7 +110,11 @@ class QueryService:
         except TimeoutError:
             self.active.stop_all("shutdown")
 
-    def _statement(self, request: QueryRequest) -> tuple[Statement, CatalogVersion]:
+    def _statement(self, request: QueryRequest) -> tuple[Statement, CacheKey | None]:
+        if self.is_stopping:
+            raise ShuttingDownError("Runtime is shutting down")
+        if not request.sql.strip():
+            raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
         version, writable = self._catalog()
         may_write = request.principal.may_write
         statement = Statement(
@@ -102,31 +123,15 @@ class QueryService:
             may_write=may_write,
             writable=writable if may_write else frozenset(),
         )
-        return statement, version
+        if self.cache is None:
+            return statement, None
+        return statement, ResultsCache.key(request.principal.id, version, statement)
 
     def _hit(self, request: QueryRequest, rows: CachedRows) -> Answer:
         now = time.time_ns()
         answer = Answer(new_query_id(), rows, "HIT")
         self._count(request, now, now, None, rows_sent=rows.row_count, cache="HIT")
         return answer
-
-    async def _start(
-        self, request: QueryRequest, statement: Statement, key: CacheKey | None
-    ) -> Answer:
-        run = _Run(self, request, self._timeout_s)
-        self.active.add(run.query)
-        try:
-            with run.query.step():
-                await run.enter()
-                stream = await self._dispatch.execute(run.query.query_id, statement)
-                rows = LiveRows(stream, run.query, run.finish)
-                run.query.release = rows.release
-                await rows.prefetch()
-        except BaseException as exc:
-            run.finish(exc)
-            raise
-        status = self._watch_for_cache(request, stream, rows, key)
-        return Answer(run.query.query_id, rows, status)
 
     def _watch_for_cache(
         self, request: QueryRequest, stream: BatchStream, rows: LiveRows, key: CacheKey | None

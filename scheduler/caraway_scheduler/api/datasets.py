@@ -1,0 +1,91 @@
+"""`/v1/datasets`."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from caraway_scheduler.api import listings, scopes
+from caraway_scheduler.api.listings import ListingFormat
+from caraway_scheduler.catalog.states import DatasetState
+
+router = APIRouter(tags=["Datasets"])
+_COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled")
+_STATUS_COLUMNS = ("status", "error", "error_message")
+
+
+class ComponentError(BaseModel):
+    """Why a component is in the error state; `code` is stable."""
+
+    category: str
+    type: str
+    code: str
+
+
+class DatasetEntry(BaseModel):
+    """One dataset. The last three fields are there when `status=true` was asked for."""
+
+    model_config = {
+        "json_schema_extra": {
+            "properties": {
+                "from": {"type": "string"},
+                "name": {"type": "string"},
+                "replication_enabled": {"type": "boolean"},
+                "acceleration_enabled": {"type": "boolean"},
+                "status": {
+                    "type": "string",
+                    "enum": ["initializing", "ready", "disabled", "error", "refreshing",
+                             "shuttingdown"],
+                },
+                "error": {
+                    "anyOf": [{"$ref": "#/components/schemas/ComponentError"}, {"type": "null"}]
+                },
+                "error_message": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+            "required": ["from", "name", "replication_enabled", "acceleration_enabled"],
+        }
+    }  # fmt: skip
+
+
+@router.get(
+    "/v1/datasets",
+    response_model=list[DatasetEntry],
+    responses={
+        200: {"content": {"text/csv": {"schema": {"type": "string"}}}},
+        400: {"description": "A query parameter is wrong.", "model": str},
+        500: {"description": "Internal error, as text.", "content": {"text/plain": {}}},
+    },
+)
+async def list_datasets(
+    request: Request,
+    status: Annotated[bool, Query(description="Add the status of each dataset.")] = False,
+    format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
+    source: Annotated[str | None, Query(description="Only datasets from this source.")] = None,
+) -> Response:
+    """List the datasets of the manifest."""
+    states = scopes.services(request).catalog.datasets.values()
+    rows = [_entry(state, status) for state in states if _is_from(state, source)]
+    columns = _COLUMNS + _STATUS_COLUMNS if status else _COLUMNS
+    return listings.respond(rows, columns, format, request.headers.get("accept"))
+
+
+def _is_from(state: DatasetState, source: str | None) -> bool:
+    return source is None or source in (state.dataset.connector, state.dataset.source)
+
+
+def _entry(state: DatasetState, with_status: bool) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "from": state.dataset.source,
+        "name": state.dataset.name,
+        "replication_enabled": state.dataset.replication_enabled,
+        "acceleration_enabled": state.dataset.acceleration_enabled,
+    }
+    if with_status:
+        error = state.error
+        entry["status"] = state.status
+        entry["error"] = (
+            {"category": error.category, "type": error.type, "code": error.code} if error else None
+        )
+        entry["error_message"] = error.message if error else None
+    return entry

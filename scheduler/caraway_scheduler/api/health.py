@@ -1,0 +1,52 @@
+"""`/health` and `/v1/ready`, on the API's port and, without keys, on the metrics port."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import PlainTextResponse, Response
+
+from caraway_scheduler import readiness
+from caraway_scheduler.api import scopes
+
+router = APIRouter(tags=["Health"])
+_TEXT = {"text/plain": {"schema": {"type": "string"}}}
+
+
+@router.head("/health", include_in_schema=False)
+@router.get("/health", response_class=PlainTextResponse)
+async def health() -> Response:
+    """Answer while the process lives; needs no key."""
+    return PlainTextResponse("ok\n")
+
+
+@router.head("/v1/ready", include_in_schema=False)
+@router.get(
+    "/v1/ready",
+    response_class=PlainTextResponse,
+    responses={
+        200: {"description": "Everything is loaded and every gate passes.", "content": _TEXT},
+        400: {"description": "A gate is out of range, or needs the scheduler role.",
+              "content": _TEXT},
+        503: {"description": "Something is not ready; `verbose` says what.", "content": _TEXT},
+    },
+)  # fmt: skip
+async def ready(
+    request: Request,
+    min_ready_executors: Annotated[
+        int, Query(description="Least number of ready executors; 0 switches the gate off.")
+    ] = 0,
+    min_ready_executors_percent: Annotated[
+        int, Query(description="Least percentage of ready among registered executors; 0: off.")
+    ] = 0,
+    verbose: Annotated[bool, Query(description="One line for each gate.")] = False,
+) -> Response:
+    """Answer 200 `ready` when queries will find every component."""
+    services = scopes.services(request)
+    gates = readiness.Gates(min_ready_executors, min_ready_executors_percent)
+    try:
+        readiness.check_gates(gates, is_scheduler=services.is_scheduler)
+    except readiness.GateError as exc:
+        return PlainTextResponse(str(exc), 400)
+    answer = services.readiness(gates)
+    text = "\n".join((*answer.lines, answer.text)) if verbose else answer.text
+    return PlainTextResponse(text, 200 if answer.is_ready else 503)

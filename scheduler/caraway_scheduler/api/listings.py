@@ -1,0 +1,50 @@
+"""Listings as JSON or CSV: chosen by `format`, else by `Accept`."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+
+class ListingFormat(StrEnum):
+    JSON = "json"
+    CSV = "csv"
+
+
+def respond(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    format_: ListingFormat | None,
+    accept: str | None,
+) -> Response:
+    """Send rows as a JSON array, or as CSV with exactly `columns`."""
+    if format_ is None:
+        format_ = ListingFormat.CSV if _prefers_csv(accept) else ListingFormat.JSON
+    if format_ is ListingFormat.JSON:
+        return JSONResponse(list(rows))
+    return Response(to_csv(rows, columns), media_type="text/csv; charset=utf-8")
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_cell(row.get(column)) for column in columns] for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        # A structured error is its code in a cell.
+        return str(value.get("code", ""))
+    return "" if value is None else str(value)
+
+
+def _prefers_csv(accept: str | None) -> bool:
+    names = [part.partition(";")[0].strip().lower() for part in (accept or "").split(",")]
+    return "text/csv" in names and "application/json" not in names

@@ -1,0 +1,47 @@
+"""`/v1/pods`, the manifests of this runtime; also under the name that the peer gives it."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from caraway_scheduler.api import listings, scopes
+from caraway_scheduler.api.listings import ListingFormat
+
+router = APIRouter(tags=["Manifests"])
+_COLUMNS = ("name", "version", "datasets_count", "models_count", "dependencies_count")
+
+
+class ManifestSummary(BaseModel):
+    """One manifest and how much is in it."""
+
+    name: str
+    version: str
+    datasets_count: int
+    models_count: int
+    dependencies_count: int
+
+
+@router.get("/v1/spicepods", include_in_schema=False)
+@router.get(
+    "/v1/pods",
+    response_model=list[ManifestSummary],
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+async def list_manifests(
+    request: Request,
+    format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
+) -> Response:
+    """Summarise the manifest that is served."""
+    manifest = scopes.services(request).manifest()
+    summary = ManifestSummary(
+        name=manifest.name,
+        version=manifest.version,
+        datasets_count=len(manifest.datasets),
+        models_count=0,
+        dependencies_count=len(manifest.dependencies),
+    )
+    return listings.respond(
+        [summary.model_dump()], _COLUMNS, format, request.headers.get("accept")
+    )

@@ -1,0 +1,25 @@
+"""What the gates in front of the routes leave in a request, and how routes read it."""
+
+from typing import cast
+
+from starlette.requests import Request
+
+from caraway_scheduler.access import ANONYMOUS, Principal
+from caraway_scheduler.history import spans
+from caraway_scheduler.history.spans import Span
+from caraway_scheduler.services import Services
+
+PRINCIPAL = "caraway.principal"
+SPAN = "caraway.span"
+
+
+def services(request: Request) -> Services:
+    return cast(Services, request.app.state.services)
+
+
+def principal(request: Request) -> Principal:
+    return cast(Principal, request.scope.get(PRINCIPAL, ANONYMOUS))
+
+
+def span(request: Request) -> Span:
+    return cast(Span, request.scope.get(SPAN) or spans.start(None))

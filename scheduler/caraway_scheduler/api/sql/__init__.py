@@ -1,0 +1,1 @@
+"""`/v1/sql`: run a statement, list what runs, stop it."""

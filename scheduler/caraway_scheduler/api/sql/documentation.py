@@ -1,0 +1,195 @@
+"""What the API description says of the SQL routes; their bodies are too free to be derived."""
+
+from typing import Any
+
+from caraway_scheduler.api.negotiation import MEDIA_TYPES
+
+_TEXT = {"text/plain": {"schema": {"type": "string"}}}
+_ERROR = {
+    "application/json": {
+        "schema": {
+            "type": "object",
+            "required": ["error"],
+            "properties": {"error": {"type": "string"}},
+        }
+    }
+}
+
+
+def _text(description: str, **headers: str) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": description, "content": _TEXT}
+    if headers:
+        answer["headers"] = {
+            name.replace("_", "-"): {"description": meaning, "schema": {"type": "string"}}
+            for name, meaning in headers.items()
+        }
+    return answer
+
+
+_ROWS = {"type": "array", "items": {"type": "object", "additionalProperties": True}}
+_FIELD = {
+    "type": "object",
+    "required": ["name", "data_type", "nullable", "dict_id", "dict_is_ordered"],
+    "properties": {
+        "name": {"type": "string"},
+        "data_type": {"type": "string"},
+        "nullable": {"type": "boolean"},
+        "dict_id": {"type": "integer"},
+        "dict_is_ordered": {"type": "boolean"},
+    },
+}
+_VERSIONED = {
+    "type": "object",
+    "required": ["row_count", "schema", "data"],
+    "properties": {
+        "row_count": {"type": "integer"},
+        "schema": {
+            "type": "object",
+            "required": ["fields"],
+            "properties": {"fields": {"type": "array", "items": _FIELD}},
+        },
+        "data": _ROWS,
+        "execution_time_ms": {"type": "integer"},
+    },
+}
+_SCHEMAS: dict[str, dict[str, Any]] = {
+    "json": _ROWS,
+    "versioned": _VERSIONED,
+    "arrow": {"type": "string", "format": "binary"},
+}
+
+RUN_SQL: dict[str, Any] = {
+    "responses": {
+        200: {
+            "description": "The rows, in the form that `Accept` asks for, as they are computed.",
+            "content": {
+                media_type: {"schema": _SCHEMAS.get(format_, {"type": "string"})}
+                for media_type, format_ in MEDIA_TYPES.items()
+            },
+            "headers": {
+                "Results-Cache-Status": {
+                    "description": "Whether the answer came from the results cache.",
+                    "schema": {"type": "string", "enum": ["HIT", "MISS", "BYPASS"]},
+                },
+                "Results-Cache-Scope": {
+                    "description": "Who shares the cached answer.",
+                    "schema": {"type": "string", "enum": ["shared", "user"]},
+                },
+                "X-Query-Id": {
+                    "description": "The id under which the statement can be cancelled.",
+                    "schema": {"type": "string", "format": "uuid"},
+                },
+            },
+        },
+        400: _text("The statement, a value or the body is wrong; the text says what to do."),
+        403: _text("The statement writes, and the key or the dataset may only be read."),
+        406: _text("No accepted form can be made."),
+        408: _text("The request body stopped arriving."),
+        413: _text("The request body is too large."),
+        429: _text("Too many statements wait.", Retry_After="Seconds to wait."),
+        499: _text("The statement was cancelled."),
+        500: _text("A dataset or the engine failed."),
+        503: _text("The runtime is shutting down."),
+        504: _text("The statement did not finish in time."),
+    },
+    "openapi_extra": {
+        "parameters": [
+            {
+                "name": "Accept",
+                "in": "header",
+                "required": False,
+                "description": "The form of the rows; q-values are honoured.",
+                "schema": {"type": "string", "default": "application/json"},
+            },
+            {
+                "name": "Cache-Control",
+                "in": "header",
+                "required": False,
+                "description": "`no-cache` computes the answer anew.",
+                "schema": {"type": "string"},
+            },
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                "text/plain": {"schema": {"type": "string", "examples": ["SELECT 1"]}},
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["sql"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "sql": {"type": "string"},
+                            "parameters": {
+                                "description": "Values by name, or in order.",
+                                "anyOf": [
+                                    {"type": "object", "additionalProperties": True},
+                                    {"type": "array", "items": {}},
+                                    {"type": "null"},
+                                ],
+                            },
+                        },
+                        "examples": [
+                            {"sql": "SELECT :a + 1 AS b", "parameters": {"a": 41}},
+                        ],
+                    }
+                },
+            },
+        },
+    },
+}
+
+_QUERY = {
+    "type": "object",
+    "required": ["query_id", "protocol", "sql_preview", "started_at_ms"],
+    "properties": {
+        "query_id": {"type": "string", "format": "uuid"},
+        "protocol": {"type": "string", "enum": ["http", "flight", "flightsql", "internal"]},
+        "sql_preview": {"type": "string"},
+        "started_at_ms": {"type": "integer"},
+    },
+}
+
+LIST_ACTIVE: dict[str, Any] = {
+    "responses": {
+        200: {
+            "description": "The caller's statements, the oldest first.",
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["queries", "total_count"],
+                        "properties": {
+                            "queries": {"type": "array", "items": _QUERY},
+                            "total_count": {"type": "integer"},
+                        },
+                    }
+                }
+            },
+        },
+        403: {"description": "The key may only read.", "content": _ERROR},
+    }
+}
+
+CANCEL: dict[str, Any] = {
+    "responses": {
+        200: {
+            "description": "The statement is being stopped.",
+            "content": {
+                "application/json": {
+                    "schema": {
+                        "type": "object",
+                        "required": ["query_id", "status"],
+                        "properties": {
+                            "query_id": {"type": "string"},
+                            "status": {"type": "string", "const": "cancelled"},
+                        },
+                    }
+                }
+            },
+        },
+        400: {"description": "Not a query id.", "content": _ERROR},
+        403: {"description": "The key may only read.", "content": _ERROR},
+        404: {"description": "No such statement of the caller is under way.", "content": _ERROR},
+    }
+}

@@ -1,0 +1,82 @@
+"""Reads a statement and its values out of a request body."""
+
+import difflib
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from caraway_core.errors import InvalidQueryError
+from caraway_engine import placeholders
+
+_FIELDS = ("sql", "parameters")
+
+
+@dataclass(frozen=True, slots=True)
+class SqlBody:
+    """A statement, and its values by placeholder name."""
+
+    sql: str
+    parameters: dict[str, object] = field(default_factory=dict)
+
+
+def parse(body: bytes, content_type: str | None) -> SqlBody:
+    """Read JSON if the content type says so, else SQL text.
+
+    Raises:
+        InvalidQueryError: the body is not what its content type says.
+    """
+    media_type = (content_type or "").partition(";")[0].strip().lower()
+    text = _text(body)
+    if media_type == "application/json" or media_type.endswith("+json"):
+        return _from_json(text)
+    return SqlBody(text)
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise InvalidQueryError(
+            f"the request body is not UTF-8: byte {exc.start} ({body[exc.start]:#04x}) cannot be "
+            "decoded; send the statement encoded as UTF-8"
+        ) from exc
+
+
+def _from_json(text: str) -> SqlBody:
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as exc:
+        raise InvalidQueryError(
+            f'the request body is not JSON: {exc}; send {{"sql": "SELECT ...", "parameters": '
+            "{...}}, or plain SQL with Content-Type: text/plain"
+        ) from exc
+    if not isinstance(document, dict):
+        raise InvalidQueryError('the request body must be an object with the field "sql"')
+    for name in document:
+        if name not in _FIELDS:
+            raise InvalidQueryError(_unknown_field(name))
+    sql = document.get("sql")
+    if not isinstance(sql, str):
+        raise InvalidQueryError('the field "sql" must be a string that holds the statement')
+    return SqlBody(sql, _parameters(document.get("parameters")))
+
+
+def _parameters(values: Any) -> dict[str, object]:
+    if values is None:
+        return {}
+    if not isinstance(values, dict | list):
+        raise InvalidQueryError(
+            'the field "parameters" must be an object (for :name and $name) or an array (for $1 '
+            "and ?)"
+        )
+    return placeholders.by_name(values)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _unknown_field(name: str) -> str:
+    near = difflib.get_close_matches(name, _FIELDS, n=1)
+    hint = f'; did you mean "{near[0]}"?' if near else ";"
+    return f'unknown field "{name}" in the request body{hint} Known: "sql", "parameters"'

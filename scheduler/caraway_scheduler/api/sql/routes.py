@@ -1,0 +1,135 @@
+"""Routes of `/v1/sql`."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Coroutine
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+
+from caraway_core.errors import CarawayError
+from caraway_scheduler.api import bodies, negotiation, scopes
+from caraway_scheduler.api.sql import documentation, errors, requests
+from caraway_scheduler.api.sql.responses import AnswerResponse
+from caraway_scheduler.queries.answers import Answer
+from caraway_scheduler.queries.service import QueryRequest, QueryService
+
+router = APIRouter(tags=["SQL"])
+_CLIENT_GONE = Response(status_code=499)
+
+
+@router.post("/v1/sql", **documentation.RUN_SQL)
+async def run_sql(request: Request) -> Response:
+    """Run one SQL statement and stream its rows."""
+    started = time.perf_counter()
+    services = scopes.services(request)
+    try:
+        choice = negotiation.representation(request.headers.get("accept"))
+        body = await bodies.read(request, services.max_body_bytes)
+        parsed = requests.parse(body, request.headers.get("content-type"))
+        query = _query(request, parsed)
+        answer = services.queries.recall(query)
+        if answer is None:
+            answer = await _unless_gone(request, services.queries.start(query))
+    except (CarawayError, bodies.BodyError, negotiation.NotAcceptableError) as exc:
+        return errors.response(exc)
+    except ClientDisconnect:
+        return _CLIENT_GONE
+    counts, label = services.tallies.query_returned_bytes, (query.protocol,)
+
+    def count_bytes(sent: int) -> None:
+        counts[label] += sent
+
+    coding = negotiation.coding(request.headers.get("accept-encoding"))
+    headers = _headers(answer, services.queries, has_keys=services.keyring is not None)
+    return AnswerResponse(answer, choice, coding, headers, count_bytes, started)  # type: ignore[return-value] # an ASGI application is all that is asked of a response
+
+
+@router.get("/v1/sql/active", **documentation.LIST_ACTIVE)
+async def list_active(request: Request) -> Response:
+    """List the statements of the caller that are under way."""
+    principal = scopes.principal(request)
+    if not principal.may_write:
+        return _refusal(403, "listing active queries needs a key that ends in :rw")
+    queries = [
+        {
+            "query_id": query.query_id,
+            "protocol": query.protocol,
+            "sql_preview": query.sql_preview,
+            "started_at_ms": query.started_at_ms,
+        }
+        for query in scopes.services(request).queries.active.of(principal.id)
+    ]
+    return JSONResponse({"queries": queries, "total_count": len(queries)})
+
+
+@router.post("/v1/sql/{query_id}/cancel", **documentation.CANCEL)
+async def cancel(
+    request: Request, query_id: Annotated[str, Path(description="A `query_id` of the list.")]
+) -> Response:
+    """Stop a statement of the caller."""
+    principal = scopes.principal(request)
+    if not principal.may_write:
+        return _refusal(403, "cancelling a query needs a key that ends in :rw")
+    try:
+        canonical = str(uuid.UUID(query_id))
+    except ValueError:
+        return _refusal(400, f"'{query_id}' is not a query id; query ids are UUIDs")
+    query = scopes.services(request).queries.active.find(canonical, principal.id)
+    if query is None:
+        return _refusal(404, f"no active query {canonical}; GET /v1/sql/active lists them")
+    query.stop("cancelled")
+    return JSONResponse({"query_id": canonical, "status": "cancelled"})
+
+
+def _query(request: Request, body: requests.SqlBody) -> QueryRequest:
+    cache_control = request.headers.get("cache-control", "").lower()
+    bypass = "no-cache" in cache_control or "no-store" in cache_control
+    return QueryRequest(
+        sql=body.sql,
+        principal=scopes.principal(request),
+        span=scopes.span(request),
+        parameters=body.parameters,
+        cache_control="bypass" if bypass else "use",
+        user_agent=request.headers.get("user-agent", ""),
+    )
+
+
+async def _unless_gone(request: Request, starting: Coroutine[None, None, Answer]) -> Answer:
+    """Wait for the first rows, but no longer than the client does.
+
+    Raises:
+        ClientDisconnect: the client went away first; the statement is cancelled.
+    """
+    start = asyncio.ensure_future(starting)
+    gone = asyncio.ensure_future(request.receive())
+    try:
+        while not start.done():
+            await asyncio.wait((start, gone), return_when=asyncio.FIRST_COMPLETED)
+            if gone.done() and not start.done():
+                if gone.result()["type"] == "http.disconnect":
+                    raise ClientDisconnect
+                gone = asyncio.ensure_future(request.receive())
+        return start.result()
+    finally:
+        gone.cancel()
+        if not start.done():
+            start.cancel()
+            await asyncio.wait((start,))
+
+
+def _headers(answer: Answer, queries: QueryService, has_keys: bool) -> dict[str, str]:
+    headers = {"x-query-id": answer.query_id, "vary": "Accept, Accept-Encoding"}
+    if answer.cache_status is not None:
+        headers["results-cache-status"] = answer.cache_status
+        headers["results-cache-scope"] = "user" if has_keys else "shared"
+        if has_keys:
+            headers["vary"] += ", Authorization, X-API-Key"
+    return headers
+
+
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status)

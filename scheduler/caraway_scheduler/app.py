@@ -1,0 +1,124 @@
+"""The two ASGI applications: the API, and the metrics port's page and probes."""
+
+from importlib import resources
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from caraway_scheduler import metrics
+from caraway_scheduler.api import catalogs, datasets, failures, health, pods, status
+from caraway_scheduler.api.gates.access import Access
+from caraway_scheduler.api.gates.bounds import Bounds
+from caraway_scheduler.api.gates.observing import Observing
+from caraway_scheduler.api.gates.stopping import Stopping
+from caraway_scheduler.api.sql import routes as sql
+from caraway_scheduler.services import Services
+
+API_VERSION = "2.0.0-unstable"
+ROUTERS: tuple[APIRouter, ...] = (
+    health.router,
+    sql.router,
+    datasets.router,
+    catalogs.router,
+    pods.router,
+    status.router,
+)
+_DESCRIPTION = (
+    "One endpoint for SQL over a company's data. Where keys are configured, every `/v1` route "
+    "takes one as `X-API-Key` or `Authorization: Bearer`."
+)
+_CORS_METHODS = ["GET", "POST", "PATCH", "DELETE", "OPTIONS"]
+_CORS_HEADERS = ["accept", "content-type", "authorization", "x-api-key", "cache-control",
+                 "mcp-session-id", "mcp-protocol-version"]  # fmt: skip
+_CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "x-query-id", "x-trace-id"]
+
+
+def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGIApp:
+    """Return the application of the API's port; `cors_origins` None leaves CORS off."""
+    api = build_fastapi(services)
+    app: ASGIApp = Bounds(api, services.max_body_bytes)
+    app = Access(app, services.keyring)
+    app = Stopping(app, lambda: services.is_stopping)
+    if cors_origins is not None:
+        app = CORSMiddleware(
+            app,
+            allow_origins=cors_origins,
+            allow_methods=_CORS_METHODS,
+            allow_headers=_CORS_HEADERS,
+            expose_headers=_CORS_EXPOSED,
+        )
+    return Observing(app, services.tallies)
+
+
+def build_fastapi(services: Services) -> FastAPI:
+    """Return the routes without the gates in front of them."""
+    api = _fastapi(title="Caraway runtime", description=_DESCRIPTION)
+    api.state.services = services
+    for router in ROUTERS:
+        api.include_router(router)
+    _add_documentation(api, secured=services.keyring is not None)
+    return api
+
+
+def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
+    """Return the application of the metrics port: no keys, so that probes need none."""
+    app = _fastapi(title="Caraway metrics", description="Metrics and probes.", openapi_url=None)
+    app.state.services = services
+    app.include_router(health.router)
+    registry = metrics.registry(services, prefix)
+
+    @app.get("/metrics")
+    async def scrape() -> Response:
+        return Response(metrics.render(registry), media_type=metrics.CONTENT_TYPE)
+
+    return Stopping(app, lambda: services.is_stopping)
+
+
+def _fastapi(**settings: Any) -> FastAPI:
+    app = FastAPI(
+        version=API_VERSION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        docs_url=None,
+        redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logging": False},
+        **settings,
+    )
+    failures.install(app)
+    return app
+
+
+def _add_documentation(api: FastAPI, secured: bool) -> None:
+    """Serve the API's page from files of a package: it works without a way to the internet."""
+    api.mount("/docs/assets", StaticFiles(directory=str(_assets())), name="assets")
+
+    @api.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return get_swagger_ui_html(
+            openapi_url="/openapi.json",
+            title="Caraway API",
+            swagger_js_url="/docs/assets/swagger-ui-bundle.js",
+            swagger_css_url="/docs/assets/swagger-ui.css",
+            swagger_favicon_url="/docs/assets/favicon.png",
+        )
+
+    derive = api.openapi
+
+    def with_keys() -> dict[str, Any]:
+        document = derive()
+        schemes = document.setdefault("components", {}).setdefault("securitySchemes", {})
+        schemes["ApiKey"] = {"type": "apiKey", "in": "header", "name": "X-API-Key"}
+        schemes["Bearer"] = {"type": "http", "scheme": "bearer"}
+        if secured:
+            document["security"] = [{"ApiKey": []}, {"Bearer": []}]
+        return document
+
+    api.openapi = with_keys  # type: ignore[method-assign] # the documented way to extend it
+
+
+def _assets() -> Any:
+    return resources.files("fastapi_offline") / "static"

@@ -1,0 +1,73 @@
+"""Logs of the process: one event a line, with fields, as text or as JSON."""
+
+import datetime
+import json
+import logging
+import sys
+from typing import Any, TextIO
+
+from caraway_core.settings import LogFormat
+from caraway_scheduler.api.gates.observing import trace_id
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+_LEVELS = {"info": logging.INFO, "verbose": logging.DEBUG, "very_verbose": logging.DEBUG}
+
+
+def configure(format_: LogFormat, output_level: str = "info", stream: TextIO = sys.stderr) -> None:
+    """Send everything that is logged to the stream."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonFormatter() if format_ == "json" else TextFormatter())
+    handler.addFilter(_worth_a_line)
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("caraway_scheduler").setLevel(_LEVELS.get(output_level, logging.INFO))
+
+
+def _worth_a_line(record: logging.LogRecord) -> bool:
+    # An answer that fails after its first byte is broken off by returning early; we logged why.
+    return "ASGI callable returned without completing response" not in record.msg
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        event: dict[str, Any] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        if trace := trace_id.get():
+            event["trace_id"] = trace
+        event.update(_fields(record))
+        if record.exc_info:
+            event["exception"] = self.formatException(record.exc_info)
+        return json.dumps(event, default=str, ensure_ascii=False)
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, event, then fields as key=value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {**_fields(record)}
+        if trace := trace_id.get():
+            fields["trace_id"] = trace
+        pairs = "".join(f" {key}={_quoted(value)}" for key, value in fields.items())
+        line = f"{_time(record)} {record.levelname:<7} {record.getMessage()}{pairs}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+
+
+def _time(record: logging.LogRecord) -> str:
+    moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+    return moment.isoformat(timespec="milliseconds")
+
+
+def _quoted(value: Any) -> str:
+    text = str(value)
+    return json.dumps(text, ensure_ascii=False) if " " in text or not text.isprintable() else text

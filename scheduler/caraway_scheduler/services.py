@@ -1,0 +1,61 @@
+"""What the API stands on: the parts of one running scheduler, put together once at start."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from caraway_core.manifest import Manifest
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_scheduler import readiness
+from caraway_scheduler.access import Keyring
+from caraway_scheduler.catalog.catalog import Catalog
+from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.tallies import Tallies
+
+ConnectionStatus = Literal["Ready", "Initializing", "Disabled", "Error"]
+
+
+@dataclass(slots=True)
+class Connection:
+    """One listener of this process, as `/v1/status` tells it."""
+
+    name: Literal["http", "flight", "metrics", "opentelemetry"]
+    endpoint: str = "N/A"
+    status: ConnectionStatus = "Disabled"
+
+
+@dataclass(slots=True)
+class Services:
+    """Handed to every route through the application's state."""
+
+    manifest: Callable[[], Manifest]
+    catalog: Catalog
+    queries: QueryService
+    dispatch: Dispatch
+    history: TaskHistory
+    tallies: Tallies
+    keyring: Keyring | None = None
+    is_scheduler: bool = False
+    max_body_bytes: int = 128 * 1024 * 1024
+    connections: Sequence[Connection] = field(default_factory=tuple)
+
+    @property
+    def is_stopping(self) -> bool:
+        return self.queries.is_stopping
+
+    def readiness(self, gates: readiness.Gates) -> readiness.Readiness:
+        """Judge what is loaded and who is there now."""
+        waiting = [
+            f"dataset {state.name} ({state.status})"
+            for state in self.catalog.datasets.values()
+            if not state.is_ready
+        ]
+        waiting += [
+            f"view {view.name} ({view.status})"
+            for view in self.catalog.views.values()
+            if view.status != "ready"
+        ]
+        if not self.catalog.version:
+            waiting.append("catalog (initializing)")
+        return readiness.evaluate(waiting, self.dispatch.executors(), gates)
