@@ -1,7 +1,8 @@
-"""Writes the data of the examples to examples/data: the same bytes on every machine.
+"""Writes the data of the examples to examples/data: the same rows on every machine.
 
 Needs only pyarrow, no network. A second run does nothing, unless this file has changed.
 """
+# ruff: noqa: INP001 -- a script for people to run, not part of a package.
 
 import argparse
 import datetime

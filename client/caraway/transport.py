@@ -126,7 +126,7 @@ def _headers(api_key: str) -> dict[str, str]:
 
 
 def _base_url(endpoint: str) -> str:
-    text = endpoint.strip().rstrip("/")
+    text = endpoint.strip()
     url = text if "://" in text else f"http://{text}"
     try:
         parsed = httpx.URL(url)
@@ -134,7 +134,7 @@ def _base_url(endpoint: str) -> str:
         raise InvalidEndpointError(f"'{endpoint}' is not an endpoint: {exc}") from exc
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise InvalidEndpointError(f"'{endpoint}' is not an endpoint; write http://HOST:PORT")
-    return url
+    return url.rstrip("/")
 
 
 def _trust(endpoint: str, cacert: Path | None) -> ssl.SSLContext | bool:

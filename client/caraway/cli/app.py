@@ -11,6 +11,7 @@ from caraway.cli import listings, readiness, runtime, sql, starting, version
 from caraway_core.errors import CarawayError
 
 DEBUG_HELP = "Show Python tracebacks."
+BUG_HINT = "this is a bug in Caraway, `caraway --debug ...` shows where"
 
 
 class Commands(TyperGroup):
@@ -70,4 +71,12 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command line of this process."""
-    build()()
+    try:
+        build()()
+    # The top of the process: whatever gets here is a bug, and users are not shown tracebacks.
+    except Exception as error:
+        if "--debug" in sys.argv:
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        print(f"error: unexpected {reason}; {BUG_HINT}", file=sys.stderr)
+        sys.exit(1)

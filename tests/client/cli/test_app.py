@@ -1,0 +1,106 @@
+import subprocess
+import sys
+
+import pytest
+
+from caraway.cli import app
+from caraway.errors import BrokenAnswerError
+from tests.client.cli.conftest import Command
+
+HEAVY = ("httpx", "prompt_toolkit", "rich", "pyarrow", "datafusion", "caraway_scheduler", "asyncio")
+
+
+def test_no_command_shows_the_help(caraway: Command) -> None:
+    shown = caraway()
+
+    assert shown.exit_code == 2
+    assert "Usage: caraway" in shown.output
+
+
+def test_an_unknown_command_is_a_usage_error(caraway: Command) -> None:
+    shown = caraway("fly")
+
+    assert shown.exit_code == 2
+    assert "No such command 'fly'" in shown.stderr
+
+
+def test_ctrl_c_ends_with_130(caraway: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("caraway_core.registry.load", interrupted)
+
+    assert caraway("run").exit_code == 130
+
+
+def test_an_error_is_one_message_and_exit_code_1(
+    caraway: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise BrokenAnswerError("it broke")
+
+    monkeypatch.setattr("caraway_core.registry.load", broken)
+
+    shown = caraway("run")
+
+    assert (shown.exit_code, shown.stderr, shown.stdout) == (1, "error: it broke\n", "")
+
+
+def test_debug_lets_the_error_through(caraway: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise BrokenAnswerError("it broke")
+
+    monkeypatch.setattr("caraway_core.registry.load", broken)
+
+    assert isinstance(caraway("--debug", "run").exception, BrokenAnswerError)
+
+
+def test_an_operating_system_error_is_one_message(
+    caraway: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(98, "Address already in use")
+
+    monkeypatch.setattr("caraway_core.registry.load", broken)
+
+    shown = caraway("run")
+
+    assert shown.exit_code == 1
+    assert shown.stderr == "error: [Errno 98] Address already in use\n"
+
+
+def test_a_bug_is_reported_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("caraway_core.registry.load", broken)
+    monkeypatch.setattr(sys, "argv", ["caraway", "run"])
+
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+
+    assert ended.value.code == 1
+    assert capsys.readouterr().err == (
+        "error: unexpected ZeroDivisionError: division by zero; "
+        "this is a bug in Caraway, `caraway --debug ...` shows where\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["version"], ["run", "--help"]])
+def test_start_up_imports_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from caraway.cli import main\n"
+        f"sys.argv = ['caraway', *{arguments!r}]\n"
+        "try:\n    main()\n"
+        "except SystemExit:\n    pass\n"
+        f"print(sorted(set(sys.modules) & set({HEAVY!r})))"
+    )
+
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+    )
+
+    assert ran.stdout.splitlines()[-1] == "[]"

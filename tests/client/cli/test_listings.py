@@ -1,0 +1,82 @@
+import json
+
+import pytest
+
+from tests.client.cli.conftest import Command
+from tests.client.runtime import Answer, FakeRuntime
+
+LONG = "the bucket does not exist: " + "x" * 200
+DATASETS = [
+    {"from": "file:a", "name": "orders", "acceleration_enabled": True, "status": "ready"},
+    {
+        "from": "s3://b",
+        "name": "events",
+        "acceleration_enabled": False,
+        "status": "Error",
+        "error_message": LONG,
+    },
+]
+
+
+def test_datasets_are_a_table(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("GET /v1/datasets", Answer(body=json.dumps(DATASETS).encode()))
+
+    shown = ask("datasets")
+
+    header, orders, events = shown.stdout.splitlines()
+    assert header.split() == ["name", "from", "acceleration_enabled"]
+    assert orders.split() == ["orders", "file:a", "yes"]
+    assert events.split() == ["events", "s3://b", "no"]
+
+
+def test_the_status_of_datasets_is_not_cut_in_a_pipe(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("GET /v1/datasets", Answer(body=json.dumps(DATASETS).encode()))
+
+    shown = ask("datasets", "--status")
+
+    assert runtime.asked[0].query == {"status": "true"}
+    assert LONG in shown.stdout
+
+
+@pytest.mark.parametrize("command", ["datasets", "catalogs", "status"])
+def test_json_is_printed_as_it_came(ask: Command, runtime: FakeRuntime, command: str) -> None:
+    runtime.answers(f"GET /v1/{command}", Answer(body=b'[ {"name":"x"} ]'))
+
+    shown = ask(command, "--format", "json")
+
+    assert (shown.exit_code, shown.stdout) == (0, '[ {"name":"x"} ]\n')
+    assert runtime.asked[0].headers["accept"] == "application/json"
+
+
+@pytest.mark.parametrize("command", ["datasets", "catalogs", "status"])
+def test_csv_is_printed_as_it_came(ask: Command, runtime: FakeRuntime, command: str) -> None:
+    runtime.answers(f"GET /v1/{command}", Answer(body=b"from,name\nfile:a,x\n"))
+
+    shown = ask(command, "--format", "csv")
+
+    assert (shown.exit_code, shown.stdout) == (0, "from,name\nfile:a,x\n")
+    assert runtime.asked[0].query == {"format": "csv"}
+
+
+def test_catalogs_and_status_are_tables(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("GET /v1/catalogs", Answer(body=b'[{"name":"lake","from":"iceberg:x"}]'))
+    status = b'[{"name":"http","endpoint":"127.0.0.1:8090","status":"Ready"}]'
+    runtime.answers("GET /v1/status", Answer(body=status))
+
+    assert "lake" in ask("catalogs").stdout
+    assert ask("status").stdout.splitlines()[1].split() == ["http", "127.0.0.1:8090", "Ready"]
+
+
+def test_markup_in_a_name_is_printed_as_it_is(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("GET /v1/catalogs", Answer(body=b'[{"name":"[red]x[/red]","from":"[a"}]'))
+
+    assert "[red]x[/red]" in ask("catalogs").stdout
+
+
+def test_a_busy_runtime_is_one_message(ask: Command, runtime: FakeRuntime) -> None:
+    refused = Answer(500, b"out of disk", {"Retry-After": "0"})
+    runtime.answers("GET /v1/datasets", refused)
+
+    shown = ask("datasets")
+
+    assert (shown.exit_code, shown.stderr) == (1, "error: out of disk\n")

@@ -1,0 +1,194 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.client.cli.conftest import Command
+from tests.client.runtime import Answer, FakeRuntime, nobody
+
+TABLE = b"+---+\n| n |\n+---+\n| 1 |\n+---+\n"
+
+
+def test_a_query_is_sent_and_its_answer_passed_through(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+
+    shown = ask("sql", "SELECT 1 AS n;")
+
+    assert (shown.exit_code, shown.stdout_bytes) == (0, TABLE)
+    assert runtime.asked[0].body == b"SELECT 1 AS n"
+    assert runtime.asked[0].headers["accept"] == "text/plain"
+
+
+@pytest.mark.parametrize(
+    ("format", "media_type"),
+    [
+        ("json", "application/json"),
+        ("csv", "text/csv"),
+        ("ndjson", "application/x-ndjson"),
+        ("arrow", "application/vnd.apache.arrow.stream"),
+    ],
+)
+def test_the_format_is_asked_for(
+    ask: Command, runtime: FakeRuntime, format: str, media_type: str
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=b"\xff\x00\n"))
+
+    shown = ask("sql", "SELECT 1", "--format", format)
+
+    assert shown.stdout_bytes == b"\xff\x00\n"
+    assert runtime.asked[0].headers["accept"] == media_type
+
+
+def test_text_ends_with_a_line_end_and_arrow_is_left_alone(
+    ask: Command, runtime: FakeRuntime
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=b"[]"))
+
+    assert ask("sql", "SELECT 1", "--format", "json").stdout_bytes == b"[]\n"
+    assert ask("sql", "SELECT 1", "--format", "arrow").stdout_bytes == b"[]"
+
+
+def test_parameters_are_sent_typed(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+
+    ask("sql", "SELECT :n, :s", "--param", "n=1", "--param", "s=abc")
+
+    assert json.loads(runtime.asked[0].body) == {
+        "sql": "SELECT :n, :s",
+        "parameters": {"n": 1, "s": "abc"},
+    }
+
+
+@pytest.mark.parametrize("arguments", [["-"], [], ["--file", "-"]])
+def test_statements_are_read_from_standard_input_and_run_in_turn(
+    ask: Command, runtime: FakeRuntime, arguments: list[str]
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+
+    shown = ask("sql", *arguments, stdin="SELECT 1;\nSELECT 2;\n")
+
+    assert [asked.body for asked in runtime.asked] == [b"SELECT 1", b"SELECT 2"]
+    assert shown.stdout_bytes == TABLE * 2
+
+
+def test_statements_are_read_from_a_file(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+    query = tmp_path / "query.sql"
+    query.write_text("SELECT 'ä' -- done")
+
+    assert ask("sql", "--file", str(query)).exit_code == 0
+    assert runtime.asked[0].body == "SELECT 'ä' -- done".encode()
+
+
+def test_the_answer_goes_to_a_file(ask: Command, runtime: FakeRuntime, tmp_path: Path) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+    target = tmp_path / "answer.txt"
+
+    shown = ask("sql", "SELECT 1", "--output", str(target))
+
+    assert shown.stdout == ""
+    assert target.read_bytes() == TABLE
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_failed_query_leaves_the_earlier_file(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=b"half", breaks_off=True))
+    target = tmp_path / "answer.txt"
+    target.write_text("earlier")
+
+    shown = ask("sql", "SELECT 1", "--output", str(target))
+
+    assert shown.exit_code == 1
+    assert "before its end" in shown.stderr
+    assert target.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["SELECT 1", "--param", "x"], "write NAME=VALUE"),
+        (["SELECT 1", "--file", "x.sql"], "not both"),
+        ([";"], "no statement"),
+        (["SELECT 1; SELECT 2", "--format", "arrow"], "one statement"),
+        (["SELECT 1", "--format", "xml"], "xml"),
+    ],
+)
+def test_what_makes_no_sense_is_a_usage_error(
+    ask: Command, arguments: list[str], message: str
+) -> None:
+    shown = ask("sql", *arguments)
+
+    assert shown.exit_code == 2
+    assert message in shown.stderr
+
+
+def test_a_malformed_endpoint_is_a_usage_error(caraway: Command) -> None:
+    shown = caraway("sql", "SELECT 1", "--endpoint", "ftp://x")
+
+    assert shown.exit_code == 2
+    assert "--endpoint: 'ftp://x' is not an endpoint" in shown.stderr
+
+
+def test_a_missing_query_file_is_one_message(ask: Command, tmp_path: Path) -> None:
+    shown = ask("sql", "--file", str(tmp_path / "none.sql"))
+
+    assert shown.exit_code == 1
+    assert "none.sql" in shown.stderr
+
+
+def test_an_sql_error_is_the_text_of_the_server(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(400, b"table 'x' not found\n"))
+
+    shown = ask("sql", "SELECT * FROM x")
+
+    assert (shown.exit_code, shown.stderr) == (1, "error: table 'x' not found\n")
+
+
+def test_a_missing_key_says_how_to_pass_one(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(401, b"Unauthorized"))
+
+    shown = ask("sql", "SELECT 1")
+
+    assert shown.exit_code == 1
+    assert "Unauthorized (401); the runtime wants an API key: pass --api-key" in shown.stderr
+
+
+def test_the_key_and_the_endpoint_come_from_the_environment(
+    caraway: Command, runtime: FakeRuntime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+    monkeypatch.setenv("CARAWAY_ENDPOINT", runtime.endpoint)
+    monkeypatch.setenv("CARAWAY_API_KEY", "secret")
+
+    assert caraway("sql", "SELECT 1").exit_code == 0
+    assert runtime.asked[0].headers["x-api-key"] == "secret"
+
+
+def test_a_busy_server_is_asked_again(ask: Command, runtime: FakeRuntime) -> None:
+    busy = Answer(429, b"the queue is full", {"Retry-After": "0"})
+    runtime.answers("POST /v1/sql", busy, busy, Answer(body=TABLE))
+
+    assert ask("sql", "SELECT 1").exit_code == 0
+    assert len(runtime.asked) == 3
+
+
+def test_a_server_that_stops_says_so(ask: Command, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(503, b"Runtime is shutting down"))
+
+    shown = ask("sql", "SELECT 1")
+
+    assert shown.exit_code == 1
+    assert "Runtime is shutting down (503)" in shown.stderr
+
+
+def test_nobody_at_the_endpoint_says_how_to_start_one(caraway: Command) -> None:
+    with nobody() as endpoint:
+        shown = caraway("sql", "SELECT 1", "--endpoint", endpoint)
+
+    assert shown.exit_code == 1
+    assert f"cannot reach {endpoint}: is `caraway run` up? (start it with" in shown.stderr

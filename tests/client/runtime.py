@@ -1,0 +1,139 @@
+"""A runtime that plays the HTTP contract from prepared answers and keeps what it was asked."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+WAIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as it arrived; header names are lower-case."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What to send back. With `breaks_off`, the connection ends before the body does."""
+
+    status: int = 200
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    breaks_off: bool = False
+
+
+# Writes the answer itself: for answers that never end.
+Script = Callable[[BaseHTTPRequestHandler], None]
+
+
+class FakeRuntime:
+    """Answers each route with what was prepared for it, the last answer over and over."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self._answers: dict[str, list[Answer | Script]] = {}
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.runtime = self
+        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
+        # The default poll of half a second would be the longest part of most tests.
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+
+    def answers(self, route: str, *answers: Answer | Script) -> None:
+        """Prepare answers for a route such as `GET /health`."""
+        self._answers[route] = list(answers)
+
+    def answer_to(self, asked: Asked) -> Answer | Script:
+        self.asked.append(asked)
+        prepared = self._answers.get(f"{asked.method} {asked.path}", [Answer(404, b"no route")])
+        return prepared.pop(0) if len(prepared) > 1 else prepared[0]
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._thread.join(WAIT_S)
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    runtime: FakeRuntime
+    daemon_threads = True
+    block_on_close = False
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._play()
+
+    def do_POST(self) -> None:
+        self._play()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def _play(self) -> None:
+        url = urlsplit(self.path)
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        headers = {name.lower(): content for name, content in self.headers.items()}
+        asked = Asked(self.command, url.path, dict(parse_qsl(url.query)), headers, body)
+        answer = self.server.runtime.answer_to(asked)
+        if isinstance(answer, Answer):
+            self._send(answer)
+        else:
+            self.close_connection = True
+            answer(self)
+
+    def _send(self, answer: Answer) -> None:
+        self.close_connection = True
+        self.send_response(answer.status)
+        for name, content in answer.headers.items():
+            self.send_header(name, content)
+        missing = 10 if answer.breaks_off else 0
+        self.send_header("Content-Length", str(len(answer.body) + missing))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+
+@contextmanager
+def running() -> Iterator[FakeRuntime]:
+    """A runtime that serves until the block ends."""
+    runtime = FakeRuntime()
+    runtime.start()
+    try:
+        yield runtime
+    finally:
+        runtime.stop()
+
+
+@contextmanager
+def nobody() -> Iterator[str]:
+    """An endpoint where connections are refused: its port is held, and nobody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+class Pauses:
+    """A sleep that only notes how long it should have been."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)

@@ -1,0 +1,145 @@
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from caraway.client import Client
+from caraway.errors import BrokenAnswerError, RefusedError
+from caraway.formats import Format
+from tests.client.runtime import Answer, FakeRuntime, Pauses, nobody
+
+ROWS = b'{"id":1,"name":"Ada"}\n{"id":2,"name":"Alan"}\n'
+
+
+@pytest.fixture
+def client(runtime: FakeRuntime) -> Iterator[Client]:
+    with Client(runtime.endpoint, sleep=Pauses()) as client:
+        yield client
+
+
+def test_sql_sends_plain_text_and_returns_rows(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=ROWS))
+
+    rows = client.sql("SELECT 'ä'")
+
+    assert rows == [{"id": 1, "name": "Ada"}, {"id": 2, "name": "Alan"}]
+    assert runtime.asked[0].body == "SELECT 'ä'".encode()
+    assert runtime.asked[0].headers["content-type"] == "text/plain"
+    assert runtime.asked[0].headers["accept"] == "application/x-ndjson"
+
+
+def test_parameters_make_the_body_json(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=ROWS))
+
+    client.sql("SELECT :n", {"n": 1})
+
+    assert runtime.asked[0].headers["content-type"] == "application/json"
+    assert json.loads(runtime.asked[0].body) == {"sql": "SELECT :n", "parameters": {"n": 1}}
+
+
+@pytest.mark.parametrize("body", [b"", b"\n"])
+def test_an_empty_answer_has_no_rows(runtime: FakeRuntime, client: Client, body: bytes) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=body))
+
+    assert client.sql("SELECT 1 WHERE false") == []
+
+
+def test_a_last_row_without_a_line_end_is_a_row(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=b'{"n":1}\n{"n":2}'))
+
+    assert list(client.sql_stream("SELECT n")) == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize("body", [b"[1]\n", b"<html>\n"])
+def test_what_is_not_a_row_is_refused(runtime: FakeRuntime, client: Client, body: bytes) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=body))
+
+    with pytest.raises(BrokenAnswerError, match="the server sent"):
+        client.sql("SELECT 1")
+
+
+@pytest.mark.parametrize("format", Format)
+def test_chunks_are_asked_for_by_media_type(
+    runtime: FakeRuntime, client: Client, format: Format
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=b"abc"))
+
+    assert b"".join(client.sql_chunks("SELECT 1", format=format)) == b"abc"
+    assert runtime.asked[0].headers["accept"] == format.media_type
+
+
+def test_a_busy_server_is_asked_again_twice(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("POST /v1/sql", Answer(429, b"queue is full"))
+
+    with pytest.raises(RefusedError, match="queue is full"):
+        client.sql("SELECT 1")
+
+    assert len(runtime.asked) == 3
+
+
+def test_lists_are_read_from_their_routes(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("GET /v1/datasets", Answer(body=b'[{"name":"orders"}]'))
+    runtime.answers("GET /v1/catalogs", Answer(body=b'[{"name":"lake"}]'))
+    runtime.answers("GET /v1/status", Answer(body=b'[{"name":"http"}]'))
+
+    assert client.datasets() == [{"name": "orders"}]
+    assert client.datasets(status=True) == [{"name": "orders"}]
+    assert client.catalogs() == [{"name": "lake"}]
+    assert client.status() == [{"name": "http"}]
+    assert [asked.query for asked in runtime.asked[:2]] == [{}, {"status": "true"}]
+
+
+def test_csv_is_asked_for_in_the_query_and_the_header(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("GET /v1/catalogs", Answer(body=b"from,name\n"))
+
+    assert client.listing("catalogs", format=Format.CSV) == "from,name\n"
+    assert runtime.asked[0].query == {"format": "csv"}
+    assert runtime.asked[0].headers["accept"] == "text/csv"
+
+
+def test_a_list_route_that_sends_no_list_is_refused(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("GET /v1/datasets", Answer(body=b"{}"))
+
+    with pytest.raises(BrokenAnswerError, match="a list is expected"):
+        client.datasets()
+
+
+def test_active_statements_are_unpacked_and_can_be_cancelled(
+    runtime: FakeRuntime, client: Client
+) -> None:
+    query = {"query_id": "a/b", "protocol": "http", "sql_preview": "SELECT", "started_at_ms": 1}
+    body = json.dumps({"queries": [query], "total_count": 1}).encode()
+    runtime.answers("GET /v1/sql/active", Answer(body=body))
+    runtime.answers("POST /v1/sql/a%2Fb/cancel", Answer(body=b'{"status":"cancelled"}'))
+
+    assert client.active() == [query]
+    client.cancel("a/b")
+
+    assert runtime.asked[1].path == "/v1/sql/a%2Fb/cancel"
+
+
+def test_cancelling_what_does_not_run_says_so(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("POST /v1/sql/x/cancel", Answer(404, b'{"error":"no query x"}'))
+
+    with pytest.raises(RefusedError, match="no query x"):
+        client.cancel("x")
+
+
+def test_not_ready_is_an_answer_and_not_tried_again(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("GET /v1/ready", Answer(503, b"not ready"), Answer(body=b"ready"))
+
+    assert client.readiness(verbose=True) == (False, "not ready")
+    assert client.is_ready()
+    assert [asked.query for asked in runtime.asked] == [{"verbose": "true"}, {}]
+
+
+def test_health_is_whether_the_process_says_ok(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("GET /health", Answer(body=b"ok\n"), Answer(500), Answer(body=b"<html>"))
+
+    assert [client.is_healthy() for _ in range(3)] == [True, False, False]
+
+
+def test_nobody_is_neither_healthy_nor_ready() -> None:
+    with nobody() as endpoint, Client(endpoint) as client:
+        assert not client.is_healthy()
+        assert not client.is_ready()
