@@ -1,0 +1,62 @@
+"""Files on a local disk."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from caraway_core.errors import DatasetError
+from caraway_plugins.sources.storage import FoundFile
+
+
+class Disk:
+    """The Storage of local paths."""
+
+    store = None
+    can_list = True
+
+    def listing(self, folder: str) -> Iterator[FoundFile]:
+        for parent, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
+            folders.sort()
+            for name in sorted(names):
+                found = self.find(os.path.join(parent, name))
+                if found is not None:
+                    yield found
+
+    def find(self, path: str) -> FoundFile | None:
+        try:
+            status = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as exc:
+            raise _worded(path, exc) from exc
+        if not Path(path).is_file():
+            return None
+        return FoundFile(path, status.st_size, f"{status.st_mtime_ns}-{status.st_ino}")
+
+    def read(self, path: str, start: int, end: int) -> bytes:
+        try:
+            with open(path, "rb") as stream:
+                stream.seek(start)
+                return stream.read(end - start)
+        except OSError as exc:
+            raise _worded(path, exc) from exc
+
+    def location(self, path: str) -> str:
+        return path
+
+    def title(self, path: str) -> str:
+        return path
+
+
+def _refuse(exc: OSError) -> None:
+    raise _worded(str(exc.filename), exc) from exc
+
+
+def _worded(path: str, exc: OSError) -> DatasetError:
+    match exc:
+        case FileNotFoundError() | NotADirectoryError():
+            return DatasetError("not_found", f"'{path}' is not there; check the path in `from`")
+        case PermissionError():
+            return DatasetError("auth", f"'{path}' may not be read; check its permissions")
+        case _:
+            return DatasetError("unavailable", f"'{path}' cannot be read: {exc.strerror}")

@@ -1,0 +1,115 @@
+"""Which files a path means: one file, everything below a folder, or what a pattern matches."""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from caraway_core.errors import DatasetError
+from caraway_plugins.sources.storage import FoundFile, Storage
+
+_MAGIC = re.compile(r"[*?\[]")
+# Every file below a folder with one ending: the engine can list that by itself.
+_WHOLE_FOLDER = re.compile(r"^(?P<folder>(?:[^*?\[]*/)?)\*\*/\*(?P<suffix>(?:\.\w+)*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files that a path means, below `root`.
+
+    `suffix` is what the pattern asks file names to end in. `is_folder` says that the path means
+    every file below the root; `hidden` holds those that were passed over.
+    """
+
+    root: str
+    files: tuple[FoundFile, ...]
+    hidden: tuple[FoundFile, ...]
+    is_folder: bool
+    suffix: str = ""
+
+    def fingerprint(self) -> str:
+        """Return a text that changes when a file comes, goes or changes."""
+        digest = hashlib.sha256()
+        for found in self.files:
+            digest.update(f"{found.path}\0{found.size_bytes}\0{found.stamp}\0".encode())
+        return digest.hexdigest()
+
+
+def look(storage: Storage, path: str) -> Listing:
+    """List what the path means.
+
+    Raises:
+        DatasetError: nothing is there, or it may not be looked at.
+    """
+    single = None if path.endswith("/") or not path else storage.find(path)
+    if single is not None:
+        return Listing(path.rpartition("/")[0] + "/", (single,), (), is_folder=False)
+    if whole := _WHOLE_FOLDER.match(path):
+        return _folder(storage, whole["folder"], whole["suffix"], path)
+    if _MAGIC.search(path):
+        return _pattern(storage, path)
+    return _folder(storage, path if path.endswith("/") or not path else path + "/", "", path)
+
+
+def _folder(storage: Storage, root: str, suffix: str, path: str) -> Listing:
+    found = [each for each in storage.listing(root) if each.path.endswith(suffix)]
+    shown = [each for each in found if not _is_hidden(each.path[len(root) :])]
+    if not shown:
+        where = storage.title(path)
+        raise DatasetError("not_found", f"no file and no folder with files at '{where}'")
+    hidden = [each for each in found if _is_hidden(each.path[len(root) :])]
+    return Listing(root, _sorted(shown), _sorted(hidden), is_folder=True, suffix=suffix)
+
+
+def _pattern(storage: Storage, path: str) -> Listing:
+    fixed = _MAGIC.split(path, maxsplit=1)[0]
+    root = fixed[: fixed.rfind("/") + 1]
+    matches = re.compile(glob_regex(path[len(root) :])).fullmatch
+    shows_hidden = any(part[:1] in "._" and part for part in path[len(root) :].split("/"))
+    found = [
+        each
+        for each in storage.listing(root)
+        if matches(each.path[len(root) :])
+        and (shows_hidden or not _is_hidden(each.path[len(root) :]))
+    ]
+    if not found:
+        raise DatasetError("not_found", f"no file matches '{storage.title(path)}'")
+    return Listing(root, _sorted(found), (), is_folder=False)
+
+
+def glob_regex(pattern: str) -> str:
+    """Translate a glob: `*` and `?` stay within a folder, `**` does not.
+
+    Raises:
+        DatasetError: a bracket is left open.
+    """
+    regex = ""
+    rest = pattern
+    while rest:
+        token = re.match(r"\*\*/|\*\*|\*|\?|\[[!^]?\]?[^\]]*\]|.", rest, re.DOTALL)
+        text = token.group() if token else rest
+        regex += _GLOB_TOKENS.get(text) or _literal(text, pattern)
+        rest = rest[len(text) :]
+    return regex
+
+
+_GLOB_TOKENS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def _literal(text: str, pattern: str) -> str:
+    if text == "[":
+        raise DatasetError("invalid", f"the pattern '{pattern}' has a '[' without its ']'")
+    if len(text) == 1:
+        return re.escape(text)
+    body = text[1:-1]
+    sign = "^" if body[0] in "!^" else ""
+    body = body.removeprefix(body[0]) if sign else body
+    return f"[{sign}{re.sub(r'([\\\[\]^&~|])', r'\\\1', body)}]"
+
+
+def _is_hidden(relative: str) -> bool:
+    return any(part[0] in "._" and "=" not in part for part in relative.split("/") if part)
+
+
+def _sorted(files: Iterable[FoundFile]) -> tuple[FoundFile, ...]:
+    return tuple(sorted(files, key=lambda found: found.path))

@@ -1,0 +1,121 @@
+"""The params of a dataset: which ones a connector knows, and what their texts mean."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from caraway_core import registry
+from caraway_core.errors import DatasetError
+from caraway_core.tables import CsvDialect
+
+FORMAT_PARAMS = frozenset(
+    {
+        "file_format",
+        "file_extension",
+        "file_compression_type",
+        "hive_partitioning_enabled",
+        "schema_infer_max_records",
+        "json_format",
+    }
+    | {
+        f"{prefix}_{name}"
+        for prefix in ("csv", "tsv")
+        for name in (
+            "has_header",
+            "delimiter",
+            "quote",
+            "escape",
+            "comment",
+            "null_regex",
+            "newlines_in_values",
+            "schema_infer_max_records",
+        )
+    }
+)
+
+_TRUTH = {"true": True, "false": False, "enabled": True, "disabled": False}
+_ESCAPES = {"\\t": "\t", "\\0": "\0", "tab": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class Params:
+    """The params of one dataset, with typed look-ups that word their refusals."""
+
+    values: Mapping[str, str]
+
+    def text(self, *names: str) -> str | None:
+        """Return the first of the params that is set and not empty."""
+        return next((self.values[name] for name in names if self.values.get(name)), None)
+
+    def flag(self, name: str, default: bool) -> bool:
+        value = self.text(name)
+        if value is None:
+            return default
+        if value.lower() not in _TRUTH:
+            raise DatasetError("invalid", f"params.{name} is '{value}'; set it to true or false")
+        return _TRUTH[value.lower()]
+
+    def character(self, *names: str) -> str | None:
+        name = next((name for name in names if self.values.get(name)), None)
+        if name is None:
+            return None
+        value = _ESCAPES.get(self.values[name].lower(), self.values[name])
+        if len(value) != 1 or not value.isascii():
+            raise DatasetError("invalid", f"params.{name} is '{value}'; give one ASCII character")
+        return value
+
+    def count(self, *names: str) -> int | None:
+        name = next((name for name in names if self.values.get(name)), None)
+        if name is None:
+            return None
+        value = self.values[name]
+        if not value.isdecimal() or int(value) < 1:
+            raise DatasetError("invalid", f"params.{name} is '{value}'; give a number above zero")
+        return int(value)
+
+    def seconds(self, name: str, default: float) -> float:
+        """Read a duration such as `30`, `30s`, `500ms` or `2m`."""
+        value = self.text(name)
+        if value is None:
+            return default
+        for suffix, factor in (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("", 1.0)):
+            digits = value.strip().removesuffix(suffix) if suffix else value.strip()
+            if value.strip().endswith(suffix) and digits.replace(".", "", 1).isdecimal():
+                if float(digits) > 0:
+                    return float(digits) * factor
+        raise DatasetError("invalid", f"params.{name} is '{value}'; give a duration such as 30s")
+
+
+def checked(connector: str, values: Mapping[str, str], known: Iterable[str]) -> Params:
+    """Refuse params that the connector does not know.
+
+    Raises:
+        DatasetError: a param is unknown; the message names the nearest known one.
+    """
+    table = dict.fromkeys(known, "")
+    for name in values:
+        if name not in table:
+            raise DatasetError("invalid", registry.unknown(f"{connector} param", name, table))
+    return Params(values)
+
+
+def dialect(params: Params, is_tsv: bool) -> CsvDialect:
+    """Gather the CSV params; `tsv_*` ones win for TSV files."""
+
+    def names(name: str) -> tuple[str, ...]:
+        return (f"tsv_{name}", f"csv_{name}") if is_tsv else (f"csv_{name}",)
+
+    def flag(name: str, default: bool) -> bool:
+        chosen = next((each for each in names(name) if params.text(each)), names(name)[-1])
+        return params.flag(chosen, default)
+
+    # A TSV file is cut at tabs whatever csv_delimiter says: a folder may hold both.
+    delimiter = params.character("tsv_delimiter") if is_tsv else params.character("csv_delimiter")
+    return CsvDialect(
+        has_header=flag("has_header", True),
+        delimiter=delimiter or ("\t" if is_tsv else ","),
+        quote=params.character(*names("quote")) or '"',
+        escape=params.character(*names("escape")),
+        comment=params.character(*names("comment")),
+        newlines_in_values=flag("newlines_in_values", True),
+        null_regex=params.text(*names("null_regex")),
+    )

@@ -1,0 +1,57 @@
+"""Columns that come from `key=value` folders (hive partitioning)."""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import date
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+NULL_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+_KEY_VALUE = re.compile(r"^([^=]+)=(.*)$")
+_INTEGER = re.compile(r"^-?\d{1,18}$")
+
+Values = tuple[tuple[str, str | None], ...]
+
+
+def values_of(relative: str) -> Values:
+    """Read the keys and values out of the folders of a path."""
+    found = (_KEY_VALUE.match(part) for part in relative.split("/")[:-1])
+    return tuple((pair[1], _value(pair[2])) for pair in found if pair)
+
+
+def leads(relative: str) -> bool:
+    """Whether nothing but `key=value` folders comes first: the engine reads only those."""
+    folders = [bool(_KEY_VALUE.match(part)) for part in relative.split("/")[:-1]]
+    return folders == sorted(folders, reverse=True)
+
+
+def columns(files: Iterable[Values], declared: Sequence[pa.Field]) -> tuple[pa.Field, ...]:
+    """Return the partition columns of a table; a declared type beats the type of the values."""
+    values: dict[str, list[str | None]] = {}
+    for pairs in files:
+        for key, value in pairs:
+            values.setdefault(key, []).append(value)
+    by_name = {field.name: field.type for field in declared}
+    return tuple(
+        pa.field(key, by_name.get(key) or _type([each for each in texts if each is not None]))
+        for key, texts in values.items()
+    )
+
+
+def _value(text: str) -> str | None:
+    return None if text == NULL_VALUE else unquote(text)
+
+
+def _type(texts: list[str]) -> pa.DataType:
+    if texts and all(map(_INTEGER.match, texts)):
+        return pa.int64()
+    return pa.date32() if texts and all(map(_is_date, texts)) else pa.string()
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False

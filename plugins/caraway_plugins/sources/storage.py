@@ -1,0 +1,84 @@
+"""Where files lie: listing and reading bytes, the same for a local disk and an object store."""
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from caraway_core.tables import StoreSpec
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """One file: `path` is absolute on a disk and a key in a bucket; `stamp` changes with it."""
+
+    path: str
+    size_bytes: int
+    stamp: str
+
+
+class Storage(Protocol):
+    """A disk or a bucket. All methods raise DatasetError, with messages fit for users."""
+
+    @property
+    def store(self) -> StoreSpec | None: ...
+
+    @property
+    def can_list(self) -> bool:
+        """Whether the engine may list folders, too; otherwise it must be given each file."""
+        ...
+
+    def listing(self, folder: str) -> Iterator[FoundFile]:
+        """Walk everything below a folder; `folder` is empty or ends in `/`."""
+        ...
+
+    def find(self, path: str) -> FoundFile | None:
+        """Look up one file; None when there is none."""
+        ...
+
+    def read(self, path: str, start: int, end: int) -> bytes: ...
+
+    def location(self, path: str) -> str:
+        """Word the path as a FileScan holds it."""
+        ...
+
+    def title(self, path: str) -> str:
+        """Word the path as the user wrote it."""
+        ...
+
+
+class RangeFile(io.RawIOBase):
+    """A seekable file over the ranged reads of a storage; wrap it in a BufferedReader."""
+
+    def __init__(self, storage: Storage, found: FoundFile) -> None:
+        super().__init__()
+        self._storage = storage
+        self._found = found
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._found.size_bytes}
+        self._position = max(0, base[whence] + offset)
+        return self._position
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        end = min(self._position + len(buffer), self._found.size_bytes)
+        if end <= self._position:
+            return 0
+        chunk = self._storage.read(self._found.path, self._position, end)
+        buffer[: len(chunk)] = chunk
+        self._position += len(chunk)
+        return len(chunk)
+
+
+def opened(storage: Storage, found: FoundFile) -> io.BufferedReader:
+    return io.BufferedReader(RangeFile(storage, found), buffer_size=64 * 1024)
