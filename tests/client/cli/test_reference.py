@@ -1,0 +1,64 @@
+import re
+from pathlib import Path
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from caraway.cli import app
+from caraway.shell import commands
+
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
+SHARED_FLAGS = {"--endpoint", "--api-key", "--cacert"}
+
+
+def sections() -> dict[str, str]:
+    """The text below each `### caraway COMMAND` heading, and what stands above all of them."""
+    top, *parts = re.split(r"^### `caraway (\w+).*$", PAGE.read_text(), flags=re.M)
+    return {"": top, **dict(zip(parts[::2], parts[1::2], strict=True))}
+
+
+def flags() -> dict[str, set[str]]:
+    """Each command's long flags and variables, as typer knows them."""
+    command = typer.main.get_command(app.build())
+    assert isinstance(command, TyperGroup)
+    return {
+        name: {
+            word
+            for parameter in found.params
+            for word in (*parameter.opts, parameter.envvar)
+            if word and (word.startswith("--") or word.isupper())
+        }
+        for name, found in command.commands.items()
+    }
+
+
+def test_each_command_has_a_section() -> None:
+    assert sections().keys() - {""} == flags().keys()
+
+
+@pytest.mark.parametrize("name", flags())
+def test_each_flag_and_variable_of_a_command_is_described(name: str) -> None:
+    page = sections()
+    text = page[name]
+    if flags()[name] >= SHARED_FLAGS:
+        text += PAGE.read_text().partition("## Asking a runtime")[2].partition("###")[0]
+
+    described = set(re.findall(r"--[a-z-]+|CARAWAY_[A-Z_]+", text))
+
+    assert flags()[name] <= described
+
+
+def test_each_flag_on_the_page_exists() -> None:
+    text = re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.S)
+    known = set().union(*flags().values()) | {"--debug", "CARAWAY_DEBUG", "--help"}
+
+    assert set(re.findall(r"--[a-z][a-z-]+|CARAWAY_[A-Z_]+", text)) <= known | {
+        "--install-completion",
+        "--show-completion",
+    }
+
+
+@pytest.mark.parametrize("command", commands.ARGUMENTS)
+def test_each_shell_command_is_described(command: str) -> None:
+    assert f"`{command}" in sections()["sql"]
