@@ -43,7 +43,7 @@ class Catalog:
         self._dispatch = dispatch
         self._cache_dir = cache_dir
         self._system = system
-        self._on_change = on_change
+        self.on_change = on_change
         self._secrets: SecretResolver | None = None
         self._loading = ThreadPoolExecutor(parallelism, thread_name_prefix="loading")
         self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
@@ -189,7 +189,7 @@ class Catalog:
             failed = await self._dispatch.install(CatalogSnapshot(version, specs, self._system))
             self.version, self._installed = version, specs
             self._settle(specs, failed, views)
-            self._on_change()
+            self.on_change()
 
     def _settle(
         self,

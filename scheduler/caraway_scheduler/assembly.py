@@ -1,0 +1,176 @@
+"""From the settings of a manifest to the parts of a process: nothing here starts anything."""
+
+import os
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from caraway_core import manifest as manifests
+from caraway_core import registry
+from caraway_core.errors import ManifestError, Problem
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_engine.sessions import EngineSettings
+from caraway_scheduler.access import Keyring
+from caraway_scheduler.catalog.catalog import Catalog
+from caraway_scheduler.data_directory import DataDirectory
+from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
+from caraway_scheduler.queries.admission import Admission
+from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
+from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.services import Connection, Services
+from caraway_scheduler.tallies import Tallies
+from caraway_scheduler.tls import Certificate
+
+_QUERIES_PER_CORE = 4
+
+
+def services(
+    manifest: Manifest,
+    secrets: SecretResolver,
+    data: DataDirectory,
+    tallies: Tallies,
+    stack: AsyncExitStack,
+) -> Services:
+    """Put a standalone scheduler together; the stack ends what needs ending."""
+    settings = manifest.runtime
+    history = _history(settings, data, secrets, stack)
+    executor_class = registry.load("executor", registry.EXECUTORS, "in-process")
+    executor = executor_class(_engine(settings, data.spill))
+    dispatch = InProcessDispatch(executor, ExecutorId(data.node_id))
+    stack.push_async_callback(dispatch.aclose)
+    catalog = Catalog(
+        dispatch,
+        data.cache,
+        {TableName("task_history"): history.table},
+        settings.dataset_load_parallelism or max(4, _cores(settings)),
+    )
+    stack.push_async_callback(catalog.aclose)
+    queries = _queries(settings, dispatch, catalog, history, tallies)
+    catalog.on_change = queries.invalidate
+    return Services(
+        manifest=lambda: manifest,
+        catalog=catalog,
+        queries=queries,
+        dispatch=dispatch,
+        history=history,
+        tallies=tallies,
+        keyring=_keyring(settings, secrets, manifest),
+        max_body_bytes=settings.http.max_body_size,
+        connections=(
+            Connection("http", status="Initializing"),
+            Connection("flight"),
+            Connection("metrics", status="Initializing"),
+            Connection("opentelemetry"),
+        ),
+    )
+
+
+def certificate(settings: manifests.Runtime, base_dir: Path) -> Certificate | None:
+    """Load the certificate that the manifest names, if it names one."""
+    tls = settings.tls
+    if tls is None or not tls.enabled:
+        return None
+    return Certificate(base_dir / tls.certificate_file, base_dir / tls.key_file)
+
+
+def cors_origins(settings: manifests.Runtime) -> list[str] | None:
+    return list(settings.cors.allowed_origins) if settings.cors.enabled else None
+
+
+def _cores(settings: manifests.Runtime) -> int:
+    return settings.cpu_cores or os.cpu_count() or 1
+
+
+def _engine(settings: manifests.Runtime, spill: Path) -> EngineSettings:
+    query = settings.query
+    return EngineSettings(
+        target_partitions=query.target_partitions or _cores(settings),
+        memory_limit_bytes=query.memory_limit,
+        temp_directory=Path(query.temp_directory) if query.temp_directory else spill,
+        spill_compression=query.spill_compression,
+    )
+
+
+def _history(
+    settings: manifests.Runtime,
+    data: DataDirectory,
+    secrets: SecretResolver,
+    stack: AsyncExitStack,
+) -> TaskHistory:
+    wanted = settings.task_history
+    history = TaskHistory(
+        HistorySettings(
+            enabled=wanted.enabled,
+            retention_s=wanted.retention_period,
+            captures_output=wanted.captured_output != "none",
+            min_sql_duration_s=wanted.min_sql_duration or 0.0,
+        ),
+        data.node_id,
+        time.time_ns,
+    )
+    exporter = settings.telemetry.otel_exporter
+    if exporter is not None and exporter.enabled:
+        # Imported here: it costs a fifth of a second that most starts need not pay.
+        from caraway_scheduler.history.exporting import TraceExporter
+
+        tracing = TraceExporter(
+            secrets.expand(exporter.endpoint),
+            secrets.expand_all(exporter.headers),
+            data.node_id,
+            settings.telemetry.properties,
+        )
+        stack.callback(tracing.close)
+        history.subscribe(tracing.listener)
+    return history
+
+
+def _queries(
+    settings: manifests.Runtime,
+    dispatch: Dispatch,
+    catalog: Catalog,
+    history: TaskHistory,
+    tallies: Tallies,
+) -> QueryService:
+    query, caching = settings.query, settings.caching.sql_results
+    running = query.max_concurrent_queries
+    if running is None:
+        running = _QUERIES_PER_CORE * _cores(settings)
+    cache = None
+    if caching.enabled:
+        wanted = CacheSettings(max_size_bytes=caching.max_size, ttl_s=caching.item_ttl)
+        cache = ResultsCache(wanted, time.monotonic)
+    return QueryService(
+        dispatch,
+        lambda: (catalog.version, catalog.writable),
+        Admission(running or None, query.max_queued_queries, query.queue_timeout),
+        cache,
+        history,
+        tallies,
+        query.timeout or None,
+    )
+
+
+def _keyring(
+    settings: manifests.Runtime, secrets: SecretResolver, manifest: Manifest
+) -> Keyring | None:
+    """Fill in the keys.
+
+    Raises:
+        ManifestError: keys are asked for and every one of them is empty.
+    """
+    if settings.auth is None or not settings.auth.enabled:
+        return None
+    keys = [manifests.split_key(secrets.expand(key)) for key in settings.auth.api_keys]
+    if not any(key for key, _ in keys):
+        raise ManifestError(
+            [
+                Problem(
+                    str(manifest.path), 0, "runtime.auth.api-key.keys",
+                    "every key is empty; set the secrets that they refer to",
+                )
+            ]
+        )  # fmt: skip
+    return Keyring(keys)

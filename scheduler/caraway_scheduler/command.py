@@ -1,0 +1,46 @@
+"""What `caraway run` and `caraway validate` do, behind their flags."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import uvloop
+
+from caraway_core import manifest as manifests
+from caraway_core.settings import RunOptions
+from caraway_scheduler import logs
+from caraway_scheduler.data_directory import DataDirectory
+from caraway_scheduler.runtime import Runtime
+
+
+def run(options: RunOptions) -> int:
+    """Serve a manifest until SIGTERM or SIGINT; returns the exit code.
+
+    Raises:
+        CarawayError: it cannot start.
+    """
+    manifest = manifests.load(options.manifest)
+    logs.configure(options.log_format, manifest.runtime.output_level)
+
+    async def serve() -> None:
+        with DataDirectory(options.data_dir) as data:
+            await Runtime(options, manifest).run(data)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
+    return 0
+
+
+def validate(path: Path) -> int:
+    """Check a manifest and say what is in it.
+
+    Raises:
+        ManifestError: with everything that is wrong.
+    """
+    manifest = manifests.load(path)
+    for notice in manifest.notices:
+        print(f"note: {notice}", file=sys.stderr)
+    print(
+        f"{manifest.path}: valid ({len(manifest.datasets)} datasets, {len(manifest.views)} views)"
+    )
+    return 0

@@ -1,0 +1,57 @@
+"""The directory of one process: caches, spilled data, its node id; nobody else may use it."""
+
+import fcntl
+import os
+import uuid
+from pathlib import Path
+from typing import Self
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import NodeId
+
+
+class DataDirectory:
+    """Held by a lock as long as the process lives."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = -1
+
+    @property
+    def cache(self) -> Path:
+        return self.path / "cache"
+
+    @property
+    def spill(self) -> Path:
+        return self.path / "spill"
+
+    @property
+    def node_id(self) -> NodeId:
+        """An id that stays the same over restarts."""
+        file = self.path / "node-id"
+        if not file.exists():
+            file.write_text(str(uuid.uuid4()))
+        return NodeId(file.read_text().strip())
+
+    def __enter__(self) -> Self:
+        try:
+            for folder in (self.path, self.cache, self.spill):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as exc:
+            raise CarawayError(
+                f"cannot use the data directory '{self.path}': {exc.strerror}; choose one that "
+                "can be written to with --data-dir DIR"
+            ) from exc
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            os.close(self._lock)
+            raise CarawayError(
+                f"the data directory '{self.path}' is in use by another process; stop that one, "
+                "or choose another directory with --data-dir DIR"
+            ) from exc
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        os.close(self._lock)

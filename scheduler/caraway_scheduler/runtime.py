@@ -1,0 +1,158 @@
+"""One standalone runtime from start to stop."""
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+
+from rich.console import Console
+
+from caraway_core import manifest as manifests
+from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.settings import Address, RunOptions
+from caraway_scheduler import announcing, app, assembly, listeners, logs
+from caraway_scheduler.announcing import Announcer
+from caraway_scheduler.data_directory import DataDirectory
+from caraway_scheduler.listeners import HttpServer
+from caraway_scheduler.reloading import Reloader
+from caraway_scheduler.services import Services
+from caraway_scheduler.tallies import Tallies
+from caraway_scheduler.tls import Certificate
+
+logger = logging.getLogger(__name__)
+_CERTIFICATE_CHECK_S = 2.0
+
+
+class Runtime:
+    """A process that serves one manifest until a signal ends it."""
+
+    def __init__(self, options: RunOptions, manifest: Manifest) -> None:
+        self._options = options
+        self._manifest = manifest
+        self._announcer = Announcer(Console() if options.log_format == "text" else None)
+        self._servers: list[HttpServer] = []
+        self._stop_requested = asyncio.Event()
+        self._reload_requested = asyncio.Event()
+
+    async def run(self, data: DataDirectory) -> None:
+        """Serve. Returns after everything that was begun has been ended."""
+        settings = self._manifest.runtime
+        tallies = Tallies()
+        secrets = self._read_secrets(tallies)
+        certificate = assembly.certificate(settings, self._manifest.base_dir)
+        async with AsyncExitStack() as stack:
+            sockets = [
+                stack.enter_context(listeners.bind(self._options.http, "--http")),
+                stack.enter_context(listeners.bind(self._options.metrics, "--metrics")),
+            ]
+            services = assembly.services(self._manifest, secrets, data, tallies, stack)
+            context = certificate.context if certificate else None
+            self._servers = [
+                HttpServer(app.build_api(services, assembly.cors_origins(settings)), context),
+                HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix or "")),
+            ]
+            self._install_signal_handlers()
+            async with asyncio.TaskGroup() as tasks:
+                serving = [
+                    tasks.create_task(server.serve(sockets=[listener]))
+                    for server, listener in zip(self._servers, sockets, strict=True)
+                ]
+                for server in self._servers:
+                    await server.is_up.wait()
+                addresses = [listeners.bound_address(listener) for listener in sockets]
+                endpoints = _name_endpoints(services, addresses, secure=certificate is not None)
+                keepers = [
+                    tasks.create_task(keeper)
+                    for keeper in self._keepers(services, certificate, settings)
+                ]
+                reloader = Reloader(self._manifest, services, self._reload_requested)
+                await self._load(services, secrets, endpoints)
+                announcing.write_ready(
+                    self._options.ready_fd,
+                    dict(zip(("http", "metrics"), addresses, strict=True)),
+                )
+                keepers.append(tasks.create_task(reloader.run(self._options.watch)))
+                await self._stop_requested.wait()
+                await self._stop(services)
+                for keeper in keepers:
+                    keeper.cancel()
+                await asyncio.wait(serving)
+
+    def _read_secrets(self, tallies: Tallies) -> SecretResolver:
+        started = time.perf_counter()
+        resolver = manifests.build_resolver(self._manifest, os.environ)
+        tallies.secrets_load_ms = (time.perf_counter() - started) * 1000
+        return resolver
+
+    def _keepers(
+        self, services: Services, certificate: Certificate | None, settings: manifests.Runtime
+    ) -> list[Coroutine[None, None, None]]:
+        keepers = [_every(settings.task_history.retention_check_interval, services.history.prune)]
+        if certificate is not None:
+            keepers.append(_every(_CERTIFICATE_CHECK_S, certificate.reload_if_changed))
+        return keepers
+
+    async def _load(
+        self, services: Services, secrets: SecretResolver, endpoints: dict[str, str]
+    ) -> None:
+        catalog = services.catalog
+        self._announcer.loading(len(self._manifest.datasets), self._manifest.name)
+        for notice in self._manifest.notices:
+            self._announcer.notice(notice)
+        catalog.on_progress = self._announcer.progress
+        await catalog.apply(self._manifest, secrets)
+        stop = asyncio.ensure_future(self._stop_requested.wait())
+        settled = asyncio.ensure_future(catalog.wait_settled())
+        await asyncio.wait((settled, stop), return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        settled.cancel()
+        problems = [state for state in catalog.datasets.values() if state.error]
+        for view in catalog.views.values():
+            if view.error is not None:
+                self._announcer.notice(view.error.message)
+        broken = sum(view.error is not None for view in catalog.views.values())
+        self._announcer.ready(endpoints, len(problems) + broken)
+        logger.info("runtime is up", extra={**endpoints, "failed": len(problems) + broken})
+
+    async def _stop(self, services: Services) -> None:
+        self._announcer.stopping()
+        logger.info("stopping", extra={"active_queries": len(services.queries.active)})
+        await services.queries.stop(self._manifest.runtime.shutdown_timeout)
+        for server in self._servers:
+            server.stop()
+
+    def _install_signal_handlers(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_stop_signal)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_requested.set)
+
+    def _on_stop_signal(self) -> None:
+        if self._stop_requested.is_set():
+            # Asked twice: whoever asks does not want to wait.
+            for server in self._servers:
+                server.stop(now=True)
+        self._stop_requested.set()
+
+
+async def _every(period_s: float, action: object) -> None:
+    assert callable(action)
+    while True:
+        await asyncio.sleep(period_s)
+        action()
+
+
+def _name_endpoints(
+    services: Services, addresses: list[Address], *, secure: bool
+) -> dict[str, str]:
+    http, metrics = addresses
+    scheme = "https" if secure else "http"
+    by_name = {"http": str(http), "metrics": str(metrics)}
+    for connection in services.connections:
+        if connection.name in by_name:
+            connection.endpoint = by_name[connection.name]
+            connection.status = "Ready"
+    return {"HTTP": f"{scheme}://{http}", "metrics": f"http://{metrics}/metrics"}
