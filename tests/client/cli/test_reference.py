@@ -26,8 +26,8 @@ def flags() -> dict[str, set[str]]:
         name: {
             word
             for parameter in found.params
-            for word in (*parameter.opts, parameter.envvar)
-            if word and (word.startswith("--") or word.isupper())
+            for word in (*parameter.opts, str(parameter.envvar or ""))
+            if word.startswith("--") or word.isupper()
         }
         for name, found in command.commands.items()
     }
