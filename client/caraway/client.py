@@ -7,7 +7,7 @@ with Client("http://127.0.0.1:8090") as client:
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +23,8 @@ DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
 
 # What JSON holds depends on the data, which only the caller knows.
 Row = dict[str, Any]
-Parameters = Mapping[str, Any]
+# By name, or in order.
+Parameters = Mapping[str, Any] | Sequence[Any]
 
 
 class Client:
@@ -161,7 +162,9 @@ class Client:
 def _statement(query: str, parameters: Parameters | None) -> tuple[bytes, str]:
     if not parameters:
         return query.encode(), "text/plain"
-    body = json.dumps({"sql": query, "parameters": dict(parameters)}, default=str)
+    given = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
+    # Dates and decimals travel as text, which the server casts to what the statement needs.
+    body = json.dumps({"sql": query, "parameters": given}, default=str)
     return body.encode(), "application/json"
 
 

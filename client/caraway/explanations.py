@@ -5,7 +5,7 @@ from caraway_core.errors import CarawayError
 
 HINTS = {
     401: "the runtime wants an API key: pass --api-key KEY or set CARAWAY_API_KEY",
-    403: "this API key may only read; use one that ends in ':rw' in the manifest",
+    403: "API keys that may write end in ':rw' in the manifest",
     404: "is the endpoint that of a Caraway runtime?",
     429: "the runtime is busy; try again later, or raise runtime.query.max_concurrent_queries",
     503: "the runtime is starting or stopping; look at `caraway ready --verbose`",

@@ -1,3 +1,4 @@
+import datetime
 import json
 from collections.abc import Iterator
 
@@ -35,6 +36,14 @@ def test_parameters_make_the_body_json(runtime: FakeRuntime, client: Client) -> 
 
     assert runtime.asked[0].headers["content-type"] == "application/json"
     assert json.loads(runtime.asked[0].body) == {"sql": "SELECT :n", "parameters": {"n": 1}}
+
+
+def test_parameters_may_be_given_in_order(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=ROWS))
+
+    client.sql("SELECT $1, $2", [1, datetime.date(2025, 1, 2)])
+
+    assert json.loads(runtime.asked[0].body)["parameters"] == [1, "2025-01-02"]
 
 
 @pytest.mark.parametrize("body", [b"", b"\n"])

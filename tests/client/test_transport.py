@@ -35,6 +35,7 @@ def test_the_key_and_the_user_agent_travel_in_headers(runtime: FakeRuntime) -> N
     headers = runtime.asked[0].headers
     assert headers["x-api-key"] == "secret"
     assert headers["accept"] == "application/json"
+    assert headers["accept-encoding"] == "identity"
     assert headers["user-agent"].startswith("caraway/")
     assert headers["user-agent"].endswith(
         f" ({platform.system()}/{platform.release()} {platform.machine()})"
