@@ -15,6 +15,11 @@ HINTS = {
 def explain(error: CarawayError) -> str:
     """The message for a person at a terminal."""
     match error:
+        case UnreachableError() if "CERTIFICATE_VERIFY_FAILED" in error.reason:
+            return (
+                f"cannot trust {error.endpoint}: pass the authority that signed its certificate "
+                f"with --cacert FILE ({error.reason})"
+            )
         case UnreachableError():
             return (
                 f"cannot reach {error.endpoint}: is `caraway run` up? "

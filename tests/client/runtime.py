@@ -1,6 +1,8 @@
 """A runtime that plays the HTTP contract from prepared answers and keeps what it was asked."""
 
+import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -40,12 +42,14 @@ Script = Callable[[BaseHTTPRequestHandler], None]
 class FakeRuntime:
     """Answers each route with what was prepared for it, the last answer over and over."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None) -> None:
         self.asked: list[Asked] = []
         self._answers: dict[str, list[Answer | Script]] = {}
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.runtime = self
-        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self._server.tls = tls
+        scheme = "https" if tls else "http"
+        self.endpoint = f"{scheme}://127.0.0.1:{self._server.server_address[1]}"
         # The default poll of half a second would be the longest part of most tests.
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
@@ -69,8 +73,18 @@ class FakeRuntime:
 
 class _Server(ThreadingHTTPServer):
     runtime: FakeRuntime
+    tls: ssl.SSLContext | None
     daemon_threads = True
     block_on_close = False
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        # In the thread of the connection: a client that refuses the certificate stops only it.
+        if self.tls is None:
+            super().finish_request(request, client_address)
+            return
+        with contextlib.suppress(ssl.SSLError, ConnectionError):
+            with self.tls.wrap_socket(request, server_side=True) as secured:
+                super().finish_request(secured, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -111,9 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running() -> Iterator[FakeRuntime]:
+def running(tls: ssl.SSLContext | None = None) -> Iterator[FakeRuntime]:
     """A runtime that serves until the block ends."""
-    runtime = FakeRuntime()
+    runtime = FakeRuntime(tls)
     runtime.start()
     try:
         yield runtime

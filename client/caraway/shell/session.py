@@ -22,6 +22,8 @@ from caraway_core.errors import CarawayError
 
 GREETING = "Connected to {endpoint}. End statements with ';'. Type .help for help, .quit to leave."
 
+NOT_READY = "Not everything is loaded yet; `caraway ready --verbose` tells what is missing."
+
 
 @dataclass(slots=True)
 class Shell:
@@ -81,12 +83,19 @@ class Shell:
 
 
 def open_shell(client: Client, format: Format, history: Path) -> int:
-    """Talk until .quit or Ctrl-D; the exit code."""
+    """Talk until .quit or Ctrl-D; the exit code.
+
+    Raises:
+        UnreachableError, RefusedError: there is no runtime at the endpoint.
+    """
     shell = Shell(client, sys.stdout.buffer, sys.stderr, format)
+    is_ready, _ = client.readiness()
     names = NamesOfServer(client, time.monotonic)
     completer = ShellCompleter(names, dict(commands.ARGUMENTS))
     session = prompt.session(completer, open_history(history))
     shell.say(GREETING.format(endpoint=client.endpoint))
+    if not is_ready:
+        shell.complain(NOT_READY)
     loop(shell, session)
     return 0
 

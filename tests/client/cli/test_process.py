@@ -32,6 +32,44 @@ def started(
             process.kill()
 
 
+# What `pip install caraway` leaves out: a client has to do without.
+RUNTIME_PACKAGES = (
+    *("caraway_engine", "caraway_executor", "caraway_plugins", "caraway_scheduler"),
+    *("datafusion", "fastapi", "obstore", "pyarrow", "starlette", "uvicorn", "zstandard"),
+)
+WITHOUT_RUNTIME = [
+    sys.executable,
+    "-c",
+    f"import sys; sys.modules.update(dict.fromkeys({RUNTIME_PACKAGES!r}));"
+    "from caraway.cli import main; main()",
+]
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_without_the_runtime_its_commands_name_the_extra(command: str) -> None:
+    ran = subprocess.run([*WITHOUT_RUNTIME, command], capture_output=True, timeout=WAIT_S)
+
+    assert ran.returncode == 1
+    assert ran.stderr.endswith(b"install it with: pip install 'caraway[runtime]'\n")
+    assert ran.stderr.startswith(b"error: command '")
+
+
+def test_without_the_runtime_a_client_is_complete(runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=b"a\n1\n"))
+    runtime.answers("GET /v1/datasets", Answer(body=b"[]"))
+    there = ("--endpoint", runtime.endpoint)
+
+    asked = subprocess.run(
+        [*WITHOUT_RUNTIME, "sql", "SELECT 1 AS a", *there], capture_output=True, timeout=WAIT_S
+    )
+    listed = subprocess.run(
+        [*WITHOUT_RUNTIME, "datasets", *there], capture_output=True, timeout=WAIT_S
+    )
+
+    assert (asked.returncode, asked.stdout, asked.stderr) == (0, b"a\n1\n", b"")
+    assert (listed.returncode, listed.stderr) == (0, b"")
+
+
 def endless(handler: BaseHTTPRequestHandler) -> None:
     handler.send_response(200)
     handler.end_headers()
@@ -87,6 +125,7 @@ def test_arrow_is_not_written_to_a_terminal(runtime: FakeRuntime) -> None:
 def test_a_terminal_without_a_query_gets_the_shell(
     runtime: FakeRuntime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    runtime.answers("GET /v1/ready", Answer(body=b"ready"))
     runtime.answers("POST /v1/sql", Answer(body=b"+---+\n| n |\n+---+\n| 1 |\n+---+\n"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     keyboard, terminal = pty.openpty()

@@ -13,9 +13,10 @@ from prompt_toolkit.output import DummyOutput
 
 from caraway import shell
 from caraway.client import Client
+from caraway.errors import UnreachableError
 from caraway.formats import Format
 from caraway.shell.session import Shell
-from tests.client.runtime import WAIT_S, Answer, FakeRuntime
+from tests.client.runtime import WAIT_S, Answer, FakeRuntime, nobody
 
 TABLE = b"+---+\n| n |\n+---+\n| 1 |\n+---+\n"
 
@@ -29,8 +30,14 @@ def client(runtime: FakeRuntime) -> Iterator[Client]:
 
 
 @pytest.fixture
-def typed(client: Client, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Typed:
+def typed(
+    runtime: FakeRuntime,
+    client: Client,
+    tmp_path: Path,
+    capfdbinary: pytest.CaptureFixture[bytes],
+) -> Typed:
     """Type keys into a shell until it ends; what it printed, errors included."""
+    runtime.answers("GET /v1/ready", Answer(body=b"ready"))
 
     def run(keys: str) -> str:
         with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
@@ -66,7 +73,7 @@ def test_a_statement_over_two_lines_runs_at_its_semicolon(
 
     out = typed("SELECT 1\rAS n;\r.quit\r")
 
-    assert [asked.body for asked in runtime.asked] == [b"SELECT 1\nAS n"]
+    assert [asked.body for asked in runtime.asked[1:]] == [b"SELECT 1\nAS n"]
     assert out.startswith(TABLE.decode() + "(1 row, ")
 
 
@@ -77,7 +84,18 @@ def test_ctrl_d_leaves_and_the_history_stays(typed: Typed, tmp_path: Path) -> No
 
 def test_ctrl_c_at_the_prompt_drops_the_line(typed: Typed, runtime: FakeRuntime) -> None:
     assert typed("SELECT nonsense\x03.quit\r") == ""
-    assert runtime.asked == []
+    assert [asked.path for asked in runtime.asked] == ["/v1/ready"]
+
+
+def test_a_runtime_that_is_still_loading_is_pointed_out(typed: Typed, runtime: FakeRuntime) -> None:
+    runtime.answers("GET /v1/ready", Answer(503, b"not ready"))
+
+    assert "Not everything is loaded yet" in typed(".quit\r")
+
+
+def test_the_shell_does_not_open_without_a_runtime(tmp_path: Path) -> None:
+    with nobody() as endpoint, Client(endpoint) as client, pytest.raises(UnreachableError):
+        shell.open_shell(client, Format.TABLE, tmp_path / "history")
 
 
 @pytest.mark.parametrize("word", ["quit", "exit;", ".quit", ".exit"])
