@@ -22,7 +22,8 @@ _TOKEN = re.compile(
     | ::
     | (?<![\w\])"'$]):(?P<colon>[A-Za-z_]\w*)
     | \$(?P<dollar>\w+)
-    | (?P<mark>\?)
+    | \?(?P<numbered>\d+)
+    | (?P<mark>\?(?=(?P<glued>\w)?))
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -70,8 +71,8 @@ def find(sql: str) -> Placeholders:
         if match["mark"]:
             marks += 1
             names.add(str(marks))
-            return f"${marks}"
-        name = match["colon"] or match["dollar"]
+            return f"${marks} " if match["glued"] else f"${marks}"
+        name = match["colon"] or match["dollar"] or match["numbered"]
         if not name:
             return match[0]
         names.add(name)

@@ -1,0 +1,54 @@
+# `make run` and `make test` need git, make and python3 with venv; they install the rest in .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+MANIFEST ?= examples/quickstart
+
+.PHONY: setup run test test-full check format bench lock clean
+
+setup: $(VENV)/.installed examples/data/.made
+
+$(VENV)/.installed: requirements/dev.txt pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $@
+
+examples/data/.made: $(VENV)/.installed examples/make_data.py
+	$(BIN)/python examples/make_data.py
+	touch $@
+
+run: setup
+	$(BIN)/caraway run $(MANIFEST)
+
+test: setup
+	$(PYTEST) -m "not full"
+
+test-full: setup
+	$(PYTEST)
+
+check: setup
+	$(BIN)/ruff format --no-cache --check .
+	$(BIN)/ruff check --no-cache .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: setup
+	$(BIN)/ruff check --no-cache --fix .
+	$(BIN)/ruff format --no-cache .
+
+bench: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
+	$(BIN)/python -m bench
+
+# Pins every requirement; the files name no index.
+lock: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
+		--extra dev pyproject.toml -o requirements/dev.txt
+	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
+		--extra bench -c requirements/dev.txt pyproject.toml -o requirements/bench.txt
+
+clean:
+	rm -rf $(VENV) examples/data bench/data .caraway

@@ -1,0 +1,1 @@
+"""Speed, always as a ratio against a named alternative in the same run: `make bench`."""

@@ -1,0 +1,105 @@
+"""Starts what is measured, each in a process of its own, and ends it."""
+
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_BIN = Path(sys.executable).parent
+_START_S = 30.0
+
+
+@contextlib.contextmanager
+def caraway(manifest: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run a manifest; yields its HTTP address once it is ready."""
+    reader, writer = os.pipe()
+    with tempfile.TemporaryDirectory() as data, open(os.devnull, "wb") as nowhere:
+        command = [str(_BIN / "caraway"), "run", str(manifest), "--http", "127.0.0.1:0",
+                   "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0", "--data-dir", data,
+                   "--ready-fd", str(writer)]  # fmt: skip
+        process = subprocess.Popen(command, pass_fds=(writer,), stdout=nowhere, stderr=nowhere)
+        os.close(writer)
+        try:
+            with os.fdopen(reader) as pipe:
+                line = pipe.readline()
+            if not line:
+                raise RuntimeError(f"caraway did not start: exit code {process.wait()}")
+            yield f"http://{json.loads(line)['http']}", process
+        finally:
+            _end(process)
+
+
+@contextlib.contextmanager
+def roapi(tables: Sequence[str]) -> Iterator[str]:
+    """Run roapi over tables given as `name=path`; yields its HTTP address."""
+    http, postgres, flight = (_unused_port() for _ in range(3))
+    command = [str(_BIN / "roapi"), "-a", f"127.0.0.1:{http}", "-p", f"127.0.0.1:{postgres}",
+               "--addr-flight-sql", f"127.0.0.1:{flight}"]  # fmt: skip
+    for table in tables:
+        command += ["-t", table]
+    environment = {**os.environ, "RUST_LOG": "error"}
+    with open(os.devnull, "wb") as nowhere:
+        process = subprocess.Popen(command, stdout=nowhere, stderr=nowhere, env=environment)
+        try:
+            url = f"http://127.0.0.1:{http}"
+            _wait_until_it_answers(f"{url}/health")
+            yield url
+        finally:
+            _end(process)
+
+
+def resident_mb(process: subprocess.Popen[bytes]) -> float:
+    """Return what a process holds in memory now."""
+    return _status(process, "VmRSS")
+
+
+def peak_mb(process: subprocess.Popen[bytes]) -> float:
+    """Return the most that a process held in memory since `reset_peak`."""
+    return _status(process, "VmHWM")
+
+
+def reset_peak(process: subprocess.Popen[bytes]) -> None:
+    Path(f"/proc/{process.pid}/clear_refs").write_text("5")
+
+
+def _status(process: subprocess.Popen[bytes], name: str) -> float:
+    text = Path(f"/proc/{process.pid}/status").read_text()
+    match = re.search(rf"{name}:\s+(\d+) kB", text)
+    assert match is not None
+    return int(match[1]) / 1024
+
+
+def _unused_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _wait_until_it_answers(url: str) -> None:
+    deadline = time.monotonic() + _START_S
+    while True:
+        try:
+            urllib.request.urlopen(url, timeout=1).close()
+            return
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,72 @@
+"""Requests per second of a tiny query, against roapi."""
+
+import asyncio
+import statistics
+import time
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench import servers
+from bench.report import Figure
+
+_CONNECTIONS = 8
+_SECONDS = 4.0
+_RUNS = 3
+
+
+def measure() -> list[Figure]:
+    """`SELECT 1` over eight kept connections: with the results cache, and past it."""
+    with TemporaryDirectory() as folder:
+        table = Path(folder) / "t.csv"
+        table.write_text("a,b\n1,x\n")
+        manifest = Path(folder) / "caraway.yaml"
+        manifest.write_text(
+            f"version: v1\nkind: Caraway\nname: tiny\n"
+            f"datasets:\n  - from: file:{table}\n    name: t\n"
+        )
+        with servers.caraway(manifest) as (ours, _), servers.roapi([f"t={table}"]) as theirs:
+            rounds = [
+                (
+                    _rate(ours, "/v1/sql"),
+                    _rate(ours, "/v1/sql", "Cache-Control: no-cache\r\n"),
+                    _rate(theirs, "/api/sql"),
+                )
+                for _ in range(_RUNS)
+            ]
+    cached, computed, roapi = (statistics.median(column) for column in zip(*rounds, strict=True))
+    return [
+        Figure("SELECT 1, 8 connections, as served by default; roapi", f"{cached:.0f} /s",
+               f"{roapi:.0f} /s", cached / roapi, "≥ 1", cached >= roapi),
+        Figure("the same, each one computed (`no-cache`); roapi", f"{computed:.0f} /s",
+               f"{roapi:.0f} /s", computed / roapi, "told", True),
+    ]  # fmt: skip
+
+
+def _rate(url: str, path: str, headers: str = "") -> float:
+    return asyncio.run(_run(url.rpartition(":")[2], path, headers))
+
+
+async def _run(port: str, path: str, headers: str) -> float:
+    request = (
+        f"POST {path} HTTP/1.1\r\nHost: bench\r\nContent-Type: text/plain\r\n"
+        f"Accept: application/json\r\n{headers}Content-Length: 8\r\n\r\nSELECT 1"
+    ).encode()
+    stop = time.perf_counter() + _SECONDS
+    counts = await asyncio.gather(
+        *(_connection(int(port), request, stop) for _ in range(_CONNECTIONS))
+    )
+    return sum(counts) / _SECONDS
+
+
+async def _connection(port: int, request: bytes, stop: float) -> int:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    done = 0
+    while time.perf_counter() < stop:
+        writer.write(request)
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        assert b" 200 " in head[:16], head
+        length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+        await reader.readexactly(length)
+        done += 1
+    writer.close()
+    return done

@@ -1,0 +1,72 @@
+import asyncio
+
+import pytest
+
+from caraway_core.errors import OverloadedError
+from caraway_scheduler.queries.admission import Admission
+
+
+async def test_no_limit_lets_everyone_in() -> None:
+    admission = Admission(None, 0, 1)
+    for _ in range(100):
+        await admission.enter()
+    assert admission.running == 100
+
+
+async def test_waiting_is_first_come_first_served() -> None:
+    admission = Admission(1, 10, 5)
+    await admission.enter()
+    order: list[int] = []
+
+    async def visit(number: int) -> None:
+        await admission.enter()
+        order.append(number)
+        admission.leave()
+
+    visits = [asyncio.create_task(visit(number)) for number in range(4)]
+    while admission.queued < 4:
+        await asyncio.sleep(0)
+    assert order == []
+    admission.leave()
+    await asyncio.gather(*visits)
+    assert order == [0, 1, 2, 3]
+    assert admission.running == 0
+
+
+async def test_full_queue_is_refused_with_a_time_to_come_back() -> None:
+    admission = Admission(1, 1, 5)
+    await admission.enter()
+    waiting = asyncio.create_task(admission.enter())
+    while not admission.queued:
+        await asyncio.sleep(0)
+    with pytest.raises(OverloadedError) as caught:
+        await admission.enter()
+    assert caught.value.retry_after_s == 1
+    admission.leave()
+    await waiting
+    assert admission.running == 1
+
+
+async def test_wait_is_bounded() -> None:
+    admission = Admission(1, 5, 0.01)
+    await admission.enter()
+    with pytest.raises(OverloadedError, match="no query finished within"):
+        await admission.enter()
+    assert admission.queued == 0
+    admission.leave()
+    assert admission.running == 0
+
+
+async def test_cancelled_waiter_loses_no_place() -> None:
+    admission = Admission(1, 5, 5)
+    await admission.enter()
+    first = asyncio.create_task(admission.enter())
+    while not admission.queued:
+        await asyncio.sleep(0)
+    # The place is handed over and the waiter is cancelled in the same turn of the loop.
+    admission.leave()
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    await admission.enter()
+    assert admission.running == 1
