@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from caraway_core.errors import DatasetError
+from caraway_core.tables import StoreSpec
 from caraway_plugins.sources.storage import FoundFile
 
 
 class Disk:
     """The Storage of local paths."""
 
-    store = None
-    can_list = True
+    store: StoreSpec | None = None
 
     def listing(self, folder: str) -> Iterator[FoundFile]:
         for parent, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):

@@ -52,7 +52,9 @@ def wanted(params: Params) -> str | None:
     """Return the format that the params ask for, if they do."""
     name = params.text("file_format")
     if name is not None and name.lower() not in _FORMATS:
-        raise DatasetError("invalid", registry.unknown("file format", name, dict.fromkeys(_FORMATS, "")))
+        raise DatasetError(
+            "invalid", registry.unknown("file format", name, dict.fromkeys(_FORMATS, ""))
+        )
     return name.lower() if name else None
 
 

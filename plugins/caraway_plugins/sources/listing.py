@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from caraway_core.errors import DatasetError
 from caraway_plugins.sources.storage import FoundFile, Storage
 
+_CLASS_SPECIAL = re.compile(r"[\\\[\]^&~|]")
 _MAGIC = re.compile(r"[*?\[]")
 # Every file below a folder with one ending: the engine can list that by itself.
 _WHOLE_FOLDER = re.compile(r"^(?P<folder>(?:[^*?\[]*/)?)\*\*/\*(?P<suffix>(?:\.\w+)*)$")
@@ -102,9 +103,11 @@ def _literal(text: str, pattern: str) -> str:
     if len(text) == 1:
         return re.escape(text)
     body = text[1:-1]
-    sign = "^" if body[0] in "!^" else ""
-    body = body.removeprefix(body[0]) if sign else body
-    return f"[{sign}{re.sub(r'([\\\[\]^&~|])', r'\\\1', body)}]"
+    if not body:
+        raise DatasetError("invalid", f"the pattern '{pattern}' has an empty '[]'")
+    sign = "^" if len(body) > 1 and body[0] in "!^" else ""
+    escaped = _CLASS_SPECIAL.sub(r"\\\g<0>", body[len(sign) :])
+    return f"[{sign}{escaped}]"
 
 
 def _is_hidden(relative: str) -> bool:

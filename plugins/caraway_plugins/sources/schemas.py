@@ -134,9 +134,7 @@ def _lists(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
 
 
 def _is_number(type_: pa.DataType) -> bool:
-    return bool(
-        types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_)
-    )
+    return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_decimal(type_))
 
 
 def _is_moment(type_: pa.DataType) -> bool:
@@ -171,9 +169,7 @@ def _without_null(type_: pa.DataType) -> pa.DataType:
     return pa.list_(_without_null(type_.value_type)) if types.is_list(type_) else type_
 
 
-def _conflict(
-    column: str, title: str, own: pa.DataType | None, other: pa.DataType
-) -> DatasetError:
+def _conflict(column: str, title: str, own: pa.DataType | None, other: pa.DataType) -> DatasetError:
     return DatasetError(
         "schema",
         f"column '{column}' is {other} in '{title}' and {own} in the files before it, and neither "

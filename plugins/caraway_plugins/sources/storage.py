@@ -23,11 +23,6 @@ class Storage(Protocol):
     @property
     def store(self) -> StoreSpec | None: ...
 
-    @property
-    def can_list(self) -> bool:
-        """Whether the engine may list folders, too; otherwise it must be given each file."""
-        ...
-
     def listing(self, folder: str) -> Iterator[FoundFile]:
         """Walk everything below a folder; `folder` is empty or ends in `/`."""
         ...

@@ -1,0 +1,207 @@
+"""Files of known shape as one table: a common schema, and as few scans as can read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.tables import FileScan, FilesTable
+from caraway_plugins.sources import partitions, schemas, shapes
+from caraway_plugins.sources.formats import FileKind
+from caraway_plugins.sources.listing import Listing
+from caraway_plugins.sources.params import Params
+from caraway_plugins.sources.shapes import FileShape
+from caraway_plugins.sources.storage import Storage
+
+# The engine knows the files of a folder of JSON arrays by these ends only.
+_ARRAY_SUFFIX = ".json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """What files must share to be read by one scan."""
+
+    kind: FileKind
+    is_json_array: bool
+    schema: pa.Schema
+    partition: partitions.Values | None
+
+
+def assemble(
+    storage: Storage,
+    listing: Listing,
+    files: Sequence[FileShape],
+    params: Params,
+    declared: Sequence[pa.Field],
+) -> FilesTable:
+    """Make the table.
+
+    Raises:
+        DatasetError: the files hold no column, or columns that do not fit together.
+    """
+    files = [_named(file, declared, params) for file in files]
+    partition_columns = partitions.columns((file.partition for file in files), declared)
+    keys = {field.name for field in partition_columns}
+    by_file = [field for field in declared if field.name not in keys]
+    named = [schemas.NamedSchema(file.title, file.schema) for file in files]
+    is_text = files[0].kind.format in ("csv", "json")
+    columns = schemas.overridden(schemas.finished(schemas.merge(named, is_text)), by_file)
+    if is_parquet := files[0].kind.format == "parquet":
+        columns = schemas.viewed(columns)
+    if not columns.names and not keys:
+        raise DatasetError(
+            "schema", f"'{files[0].title}' holds no columns; declare them under `columns`"
+        )
+    _refuse_clash(files, keys)
+    columns = pa.schema([field for field in columns if field.name not in keys])
+    groups = _grouped(storage, listing, files, columns)
+    by_name = {field.name: field for field in partition_columns}
+    scans = tuple(_scan(storage, listing, group, members, params, by_name)
+                  for group, members in groups)  # fmt: skip
+    typed = schemas.viewed(pa.schema(partition_columns)) if is_parquet else partition_columns
+    return FilesTable(pa.schema([*columns, *(typed if keys else ())]), scans)
+
+
+def _named(file: FileShape, declared: Sequence[pa.Field], params: Params) -> FileShape:
+    """Give the columns of a file without header the declared names."""
+    if file.kind.format != "csv" or not declared or not len(file.schema):
+        return file
+    if shapes.dialect(params, file.kind).has_header:
+        return file
+    keys = {key for key, _ in file.partition}
+    names = [field.name for field in declared if field.name not in keys]
+    if len(names) != len(file.schema):
+        raise DatasetError(
+            "schema",
+            f"'{file.title}' has {len(file.schema)} columns and no header; `columns` declares "
+            f"{len(names)}",
+        )
+    return replace(file, schema=file.schema.rename_columns(names))
+
+
+def _refuse_clash(files: Sequence[FileShape], keys: set[str]) -> None:
+    # The other formats are read by name, so a column that a folder names, too, is left out.
+    for file in files:
+        if file.kind.format == "csv" and (twice := keys.intersection(file.schema.names)):
+            raise DatasetError(
+                "schema",
+                f"{sorted(twice)} is both a column of '{file.title}' and a partition folder; "
+                f"rename one, or set hive_partitioning_enabled: false",
+            )
+
+
+def _grouped(
+    storage: Storage, listing: Listing, files: Sequence[FileShape], columns: pa.Schema
+) -> list[tuple[_Group, list[FileShape]]]:
+    """Put files together that one scan can read, first without, then by partition folders."""
+    whole = _by_group(files, columns, is_split=False)
+    chosen: list[tuple[_Group, list[FileShape]]] = []
+    for group, members in whole:
+        if _is_folder(listing, group, members, files):
+            chosen.append((group, members))
+        else:
+            chosen.extend(_by_group(members, columns, is_split=True))
+    return chosen
+
+
+def _by_group(
+    files: Sequence[FileShape], columns: pa.Schema, is_split: bool
+) -> list[tuple[_Group, list[FileShape]]]:
+    groups: list[tuple[_Group, list[FileShape]]] = []
+    places: dict[object, int] = {}
+    for file in files:
+        schema = _physical(file, columns)
+        partition = file.partition if is_split else None
+        group = _Group(file.kind, file.is_json_array, schema, partition)
+        key = (file.kind, file.is_json_array, tuple(schema), partition)
+        if key not in places:
+            places[key] = len(groups)
+            groups.append((group, []))
+        groups[places[key]][1].append(file)
+    return groups
+
+
+def _physical(file: FileShape, columns: pa.Schema) -> pa.Schema:
+    """Return the schema with which the engine must read a file."""
+    wanted = {field.name: field for field in columns}
+    match file.kind.format:
+        case "csv" if len(file.schema):
+            # Fields are read by position, so all of them are named, in the order of the file.
+            return pa.schema([wanted[name] for name in file.schema.names])
+        case "arrow":
+            return file.schema  # the reader neither casts nor finds columns by name
+        case "json":
+            own = {field.name: field for field in schemas.finished(file.schema)}
+            seen = {field.name: field.type for field in file.schema}
+            return pa.schema([
+                own[field.name] if _keeps_own(seen.get(field.name), field.type) else field
+                for field in columns
+            ])  # fmt: skip
+        case _:
+            return columns
+
+
+def _keeps_own(own: pa.DataType | None, wanted: pa.DataType) -> bool:
+    """The JSON reader does not read numbers and truths as text: they are cast after reading."""
+    return wanted == pa.string() and own in (pa.int64(), pa.float64(), pa.bool_())
+
+
+def _is_folder(
+    listing: Listing, group: _Group, members: Sequence[FileShape], files: Sequence[FileShape]
+) -> bool:
+    """Whether the engine, listing the folder by itself, would find just these files."""
+    suffix = group.kind.suffix
+    if not listing.is_folder or not suffix or not listing.root:
+        return False
+    chosen = {file.found.path for file in members}
+    listed = {each.path for each in (*listing.files, *listing.hidden)}
+    if any(path.endswith(suffix) and path not in chosen for path in listed):
+        return False
+    if group.is_json_array and not suffix.startswith(_ARRAY_SUFFIX):
+        return False
+    keys = {tuple(key for key, _ in file.partition) for file in files}
+    roots = len(listing.root)
+    in_order = all(partitions.leads(file.found.path[roots:]) for file in members)
+    has_null = any(value is None for file in members for _, value in file.partition)
+    return (
+        len(keys) == 1
+        and (keys == {()} or (in_order and not has_null))
+        and _is_by_name(group, has_partitions=keys != {()})
+    )
+
+
+def _is_by_name(group: _Group, has_partitions: bool) -> bool:
+    # A CSV file that arrives later may order its columns otherwise, and an Arrow file may have
+    # others: they are read as listed, until the listing is seen to have changed.
+    if group.kind.format in ("csv", "arrow"):
+        return has_partitions
+    return True
+
+
+def _scan(
+    storage: Storage,
+    listing: Listing,
+    group: _Group,
+    members: Sequence[FileShape],
+    params: Params,
+    partition_columns: dict[str, pa.Field],
+) -> FileScan:
+    is_folder = group.partition is None
+    paths = [listing.root] if is_folder else [file.found.path for file in members]
+    keys = [key for key, _ in members[0].partition]
+    values = None if group.partition is None else tuple(value for _, value in group.partition)
+    return FileScan(
+        format=group.kind.format,
+        paths=tuple(storage.location(path) for path in paths),
+        schema=group.schema,
+        extension=group.kind.suffix,
+        compression=group.kind.compression,
+        csv=shapes.dialect(params, group.kind) if group.kind.format == "csv" else None,
+        json_array=group.is_json_array,
+        partition_columns=tuple(partition_columns[key] for key in keys),
+        partition_values=values if keys else None,
+        store=storage.store,
+        size_bytes=sum(file.found.size_bytes for file in members),
+        file_count=len(members),
+    )

@@ -1,0 +1,111 @@
+"""The columns of a delimited file, guessed from its first records."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.tables import CsvDialect
+from caraway_plugins.sources import schemas
+from caraway_plugins.sources.samples import Sample
+
+# The same texts that the reader of the engine takes for each type, narrowest first.
+_STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
+_ZONE = r"(?:Z|[+-]\d\d:?\d\d)?"
+_TYPES: tuple[tuple[re.Pattern[str], pa.DataType], ...] = (
+    (re.compile(r"-?\d{1,18}"), pa.int64()),
+    (re.compile(r"-?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?"), pa.float64()),
+    (re.compile(r"true|false", re.IGNORECASE), pa.bool_()),
+    (re.compile(r"\d{4}-(?:0\d|1[0-2])-(?:[0-2]\d|3[01])"), pa.date32()),
+    (re.compile(_STAMP + r"(?:\.\d{1,6})?" + _ZONE), pa.timestamp("us")),
+    (re.compile(_STAMP + r"\.\d{7,9}" + _ZONE), pa.timestamp("ns")),
+)
+_LONG_INTEGER = re.compile(r"-?\d{19,}")
+_MOMENTS = (pa.date32(), pa.timestamp("us"), pa.timestamp("ns"))
+
+
+def infer(sample: Sample, dialect: CsvDialect, max_records: int | None, title: str) -> pa.Schema:
+    """Return the columns in the order of the file; `null` where no value was seen.
+
+    Raises:
+        DatasetError: records differ in length, or the header names a column twice.
+    """
+    records = _records(sample, dialect)
+    first = next(records, None)
+    if first is None:
+        return pa.schema([])
+    names = _names(first, dialect.has_header, title)
+    types: list[pa.DataType] = [pa.null()] * len(names)
+    null = re.compile(dialect.null_regex).search if dialect.null_regex else None
+    seen = 0
+    if not dialect.has_header:
+        records = _chain(first, records)
+    for record in records:
+        if len(record) != len(names):
+            raise DatasetError(
+                "invalid",
+                f"record {seen + 1} of '{title}' has {len(record)} fields and the file has "
+                f"{len(names)} columns; check csv_delimiter and csv_quote",
+            )
+        for index, text in enumerate(record):
+            if text and types[index] != pa.string() and not (null and null(text)):
+                types[index] = _united(types[index], _type(text))
+        seen += 1
+        if max_records and seen >= max_records:
+            break
+    return pa.schema([pa.field(name, type_) for name, type_ in zip(names, types, strict=True)])
+
+
+def _records(sample: Sample, dialect: CsvDialect) -> Iterator[list[str]]:
+    reader = csv.reader(
+        io.StringIO(sample.text, newline=""),
+        delimiter=dialect.delimiter,
+        quotechar=dialect.quote,
+        escapechar=dialect.escape,
+        doublequote=dialect.escape is None,
+    )
+    held: list[str] | None = None
+    while True:
+        try:
+            record = next(reader)
+        except StopIteration:
+            break
+        except csv.Error:  # a field that is longer than the module allows: enough was seen
+            return
+        if not record or (dialect.comment and record[0].startswith(dialect.comment)):
+            continue
+        if held is not None:
+            yield held
+        held = record
+    # The last record of a sample that ends before the file does may be cut in the middle.
+    if held is not None and sample.is_whole:
+        yield held
+
+
+def _chain(first: list[str], rest: Iterator[list[str]]) -> Iterator[list[str]]:
+    yield first
+    yield from rest
+
+
+def _names(first: list[str], has_header: bool, title: str) -> list[str]:
+    if not has_header:
+        return [f"column_{number}" for number in range(1, len(first) + 1)]
+    repeated = {name for name in first if first.count(name) > 1}
+    if repeated:
+        raise DatasetError(
+            "schema", f"the header of '{title}' names {sorted(repeated)} more than once"
+        )
+    return first
+
+
+def _type(text: str) -> pa.DataType:
+    if _LONG_INTEGER.fullmatch(text):
+        return pa.int64() if -(2**63) <= int(text) < 2**63 else pa.string()
+    return next((type_ for regex, type_ in _TYPES if regex.fullmatch(text)), pa.string())
+
+
+def _united(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    return schemas.widened(left, right) or pa.string()

@@ -1,0 +1,75 @@
+"""Datasets that are files: on the local disk or in an object store."""
+
+from pathlib import Path
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import FilesTable
+from caraway_plugins.sources import assembly, listing, params, shapes, store_params
+from caraway_plugins.sources.buckets import Bucket
+from caraway_plugins.sources.disk import Disk
+from caraway_plugins.sources.params import Params
+from caraway_plugins.sources.storage import Storage
+
+_TIMEOUT_S = 30.0
+
+
+class LocalFiles:
+    """A file, a folder or a pattern on the local disk."""
+
+    def resolve(self, request: SourceRequest) -> FilesTable:
+        return read(Disk(), local_path(request), _local_params(request), request)
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        _local_params(request)
+        return listing.look(Disk(), local_path(request)).fingerprint()
+
+
+class ObjectFiles:
+    """A key, a prefix or a pattern in S3, Google Cloud Storage or Azure Data Lake Storage."""
+
+    def resolve(self, request: SourceRequest) -> FilesTable:
+        values = _bucket_params(request)
+        place = store_params.parse(request.name, request.connector, request.path, values)
+        return read(_bucket(place, values), place.key, values, request)
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        values = _bucket_params(request)
+        place = store_params.parse(request.name, request.connector, request.path, values)
+        return listing.look(_bucket(place, values), place.key).fingerprint()
+
+
+def read(storage: Storage, path: str, values: Params, request: SourceRequest) -> FilesTable:
+    """Look at the files of a path and make one table of them.
+
+    Raises:
+        DatasetError: they are missing, unreadable, refused or do not fit together.
+    """
+    found = listing.look(storage, path)
+    files = shapes.read(storage, found, values)
+    return assembly.assemble(storage, found, files, values, request.declared)
+
+
+def local_path(request: SourceRequest) -> str:
+    """Make the path absolute; `file:///a`, `file:a` and `file:~/a` are all understood."""
+    path = request.path
+    while path.startswith("//"):
+        path = path[1:]
+    if not path:
+        raise DatasetError("invalid", "`from: file:` names no path")
+    # Not resolved: links are followed when they are read, and names stay as the user wrote them.
+    absolute = str(Path(request.base_dir).absolute() / Path(path).expanduser())
+    return absolute + "/" if path.endswith("/") else absolute
+
+
+def _local_params(request: SourceRequest) -> Params:
+    return params.checked(request.connector, request.params, params.FORMAT_PARAMS)
+
+
+def _bucket_params(request: SourceRequest) -> Params:
+    known = params.FORMAT_PARAMS | store_params.known(request.connector)
+    return params.checked(request.connector, request.params, known)
+
+
+def _bucket(place: store_params.StorePath, values: Params) -> Bucket:
+    return Bucket(place.store, values.seconds("client_timeout", _TIMEOUT_S))

@@ -1,0 +1,110 @@
+"""The columns of a JSON file: an array of objects, or objects one after the other."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_plugins.sources import schemas
+from caraway_plugins.sources.samples import Sample
+
+_DECODER = json.JSONDecoder()
+_BLANK = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonShape:
+    schema: pa.Schema
+    is_array: bool
+
+
+def infer(sample: Sample, form: str, max_records: int | None, title: str) -> JsonShape:
+    """Return the columns of the objects; `null` where no value was seen.
+
+    Raises:
+        DatasetError: it is not JSON, holds something else than objects, or one column holds
+            values that the reader cannot put together, such as numbers and texts.
+    """
+    is_array = form == "array" or (form == "auto" and sample.text.lstrip()[:1] == "[")
+    fields: dict[str, pa.DataType] = {}
+    for number, record in enumerate(_records(sample, is_array, title), start=1):
+        if not isinstance(record, dict):
+            raise DatasetError("invalid", f"record {number} of '{title}' is not a JSON object")
+        for name, value in record.items():
+            fields[name] = _united(
+                fields.get(name, pa.null()), _type(value, name, title), name, title
+            )
+        if number == max_records:
+            break
+    return JsonShape(pa.schema([pa.field(*pair) for pair in fields.items()]), is_array)
+
+
+def rows(text: str, title: str) -> list[Any]:
+    """Parse a whole JSON array, or objects one after the other."""
+    return list(_records(Sample(text, True), text.lstrip()[:1] == "[", title))
+
+
+def _records(sample: Sample, is_array: bool, title: str) -> Iterator[Any]:
+    text, position = sample.text, 0
+    if is_array:
+        position = _skip(text, 0, _BLANK)
+        if text[position : position + 1] != "[":
+            raise DatasetError("invalid", f"'{title}' does not start with '[': no JSON array")
+        position += 1
+    while (position := _skip(text, position, _BLANK + ("," if is_array else ""))) < len(text):
+        if is_array and text[position] == "]":
+            return
+        try:
+            record, position = _DECODER.raw_decode(text, position)
+        except ValueError as exc:
+            if not sample.is_whole:  # the sample ends within this record
+                return
+            line = text.count("\n", 0, position) + 1
+            raise DatasetError("invalid", f"'{title}' is not JSON at line {line}") from exc
+        yield record
+    if is_array and sample.is_whole:
+        raise DatasetError("invalid", f"the JSON array in '{title}' has no end: it is cut short")
+
+
+def _skip(text: str, position: int, blank: str) -> int:
+    while position < len(text) and text[position] in blank:
+        position += 1
+    return position
+
+
+def _type(value: Any, name: str, title: str) -> pa.DataType:
+    match value:
+        case None:
+            return pa.null()
+        case bool():
+            return pa.bool_()
+        case int():
+            return pa.int64() if -(2**63) <= value < 2**63 else pa.float64()
+        case float():
+            return pa.float64()
+        case str():
+            return pa.string()
+        case list():
+            item = pa.null()
+            for each in value:
+                item = _united(item, _type(each, name, title), name, title)
+            return pa.list_(item)
+        case _:
+            inner = [
+                pa.field(key, _type(each, f"{name}.{key}", title)) for key, each in value.items()
+            ]
+            # Arrow files have no use for a struct without fields, nor has SQL.
+            return pa.struct(inner) if inner else pa.null()
+
+
+def _united(left: pa.DataType, right: pa.DataType, name: str, title: str) -> pa.DataType:
+    united = schemas.widened(left, right)
+    if united is None:
+        raise DatasetError(
+            "schema",
+            f"column '{name}' of '{title}' holds both {left} and {right} values; make them alike",
+        )
+    return united

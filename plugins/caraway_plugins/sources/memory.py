@@ -1,0 +1,49 @@
+"""Datasets that live in memory, with the rows that the manifest gives them."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import MemoryTable
+from caraway_plugins.sources import json_shape, params, schemas
+from caraway_plugins.sources.samples import Sample
+
+
+class Memory:
+    """A table of the declared columns; `params.data` holds its first rows as JSON."""
+
+    def resolve(self, request: SourceRequest) -> MemoryTable:
+        values = params.checked("memory", request.params, {"data"})
+        text, title = values.text("data") or "", f"params.data of '{request.name}'"
+        shape = json_shape.infer(Sample(text, is_whole=True), "auto", None, title)
+        schema = schemas.overridden(schemas.finished(shape.schema), request.declared)
+        if not schema.names:
+            raise DatasetError(
+                "schema", f"'{request.name}' has no columns; declare them under `columns`"
+            )
+        return MemoryTable(schema, _rows(json_shape.rows(text, title), schema, title))
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        return None
+
+
+def _rows(records: list[dict[str, Any]], schema: pa.Schema, title: str) -> pa.Table:
+    columns = [
+        _column([record.get(field.name) for record in records], field, title) for field in schema
+    ]
+    return pa.table(columns, schema=schema)
+
+
+def _column(values: list[Any], field: pa.Field, title: str) -> pa.Array:
+    try:
+        try:
+            return pa.array(values, field.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            # JSON has no dates and no decimals: they come as texts and numbers.
+            return pa.array(values).cast(field.type)
+    except pa.ArrowException as exc:
+        raise DatasetError(
+            "schema", f"{title} does not fit column '{field.name}' of type {field.type}"
+        ) from exc

@@ -1,0 +1,139 @@
+"""Which files of a listing are read, how, and what each of them holds."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.tables import CsvDialect
+from caraway_plugins.sources import (
+    binary_shape,
+    csv_shape,
+    formats,
+    json_shape,
+    params,
+    partitions,
+    samples,
+)
+from caraway_plugins.sources.formats import FileKind
+from caraway_plugins.sources.listing import Listing
+from caraway_plugins.sources.params import Params
+from caraway_plugins.sources.storage import FoundFile, Storage
+
+_READERS = 16
+_SAMPLES_BYTES = 256 * 2**20
+_SMALLEST_SAMPLE_BYTES = 64 * 2**10
+# A number past the sample that does not fit fails in CSV. In JSON the engine cuts a fraction off
+# without a word, so more is looked at.
+_SAMPLE_BYTES = {"csv": 2**20, "json": 16 * 2**20}
+
+
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """One file and what it holds; `schema` has `null` columns where no value was seen."""
+
+    found: FoundFile
+    title: str
+    kind: FileKind
+    schema: pa.Schema
+    partition: partitions.Values
+    is_json_array: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    storage: Storage
+    params: Params
+    sample_bytes: int
+    root: str
+    is_partitioned: bool
+
+
+def read(storage: Storage, listing: Listing, params_: Params) -> list[FileShape]:
+    """Look into every file that the listing and the params select.
+
+    Raises:
+        DatasetError: nothing is selected, or a file cannot be read.
+    """
+    chosen = select(storage, listing, params_)
+    reading = _Reading(
+        storage,
+        params_,
+        max(_SMALLEST_SAMPLE_BYTES, _SAMPLES_BYTES // len(chosen)),
+        listing.root,
+        params_.flag("hive_partitioning_enabled", True),
+    )
+    with ThreadPoolExecutor(_READERS, "source") as pool:
+        return list(pool.map(lambda pair: _shape(reading, *pair), chosen))
+
+
+def dialect(params_: Params, kind: FileKind) -> CsvDialect:
+    return params.dialect(params_, kind.is_tsv)
+
+
+def select(storage: Storage, listing: Listing, params_: Params) -> list[tuple[FoundFile, FileKind]]:
+    """Choose files by format and extension, and say how each is read."""
+    ending = "." + (params_.text("file_extension") or "").lstrip(".")
+    found = [each for each in listing.files if ending == "." or each.path.endswith(ending)]
+    name = formats.wanted(params_) or _common_format(storage, listing, found)
+    if listing.is_folder and ending == ".":
+        found = [
+            each
+            for each in found
+            if (guess := formats.guessed(each.path)) and formats.same(guess, name)
+        ]
+    if not found:
+        wanted = ending if ending != "." else " or ".join(sorted(formats.suffixes_of(name)))
+        where = storage.title(listing.root)
+        raise DatasetError(
+            "not_found",
+            f"no file in '{where}' ends in {wanted}; set file_extension if they end otherwise",
+        )
+    return [(each, formats.kind(each.path, name, params_)) for each in found]
+
+
+def _common_format(storage: Storage, listing: Listing, found: Sequence[FoundFile]) -> str:
+    guesses = sorted({guess for each in found if (guess := formats.guessed(each.path))})
+    where = storage.title(found[0].path if len(found) == 1 else listing.root)
+    if not guesses:
+        raise DatasetError(
+            "invalid", f"the names of the files in '{where}' tell no format; set params.file_format"
+        )
+    if not all(formats.same(guesses[0], guess) for guess in guesses):
+        raise DatasetError(
+            "invalid",
+            f"'{where}' holds files of several formats ({', '.join(guesses)}); set "
+            f"params.file_format to the one to read",
+        )
+    return guesses[0]
+
+
+def _shape(reading: _Reading, found: FoundFile, kind: FileKind) -> FileShape:
+    storage, title = reading.storage, reading.storage.title(found.path)
+    relative = found.path[len(reading.root) :]
+    partition = partitions.values_of(relative) if reading.is_partitioned else ()
+    if kind.format not in _SAMPLE_BYTES:
+        schema = binary_shape.read(storage, found, kind.format)
+        return FileShape(found, title, kind, schema, partition)
+    limit = min(reading.sample_bytes, _SAMPLE_BYTES[kind.format])
+    sample = samples.head(storage, found, kind.compression, limit)
+    if kind.format == "csv":
+        prefixes = ("tsv_", "csv_", "") if kind.is_tsv else ("csv_", "")
+        most = reading.params.count(*(f"{each}schema_infer_max_records" for each in prefixes))
+        schema = csv_shape.infer(sample, dialect(reading.params, kind), most, title)
+        return FileShape(found, title, kind, schema, partition)
+    most = reading.params.count("schema_infer_max_records")
+    shape = json_shape.infer(sample, _json_form(reading.params), most, title)
+    return FileShape(found, title, kind, shape.schema, partition, shape.is_array)
+
+
+def _json_form(params_: Params) -> str:
+    form = (params_.text("json_format") or "auto").lower()
+    form = {"jsonl": "ndjson", "object": "ndjson"}.get(form, form)
+    if form not in ("auto", "array", "ndjson"):
+        raise DatasetError(
+            "invalid", f"params.json_format is '{form}'; set it to auto, array or ndjson"
+        )
+    return form

@@ -1,0 +1,134 @@
+"""Datasets that are one file behind an http or https address."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import FilesTable
+from caraway_plugins.sources import files, params
+from caraway_plugins.sources.disk import Disk
+from caraway_plugins.sources.params import Params
+
+_PARAMS = {"http_username", "http_password", "http_headers", "http_port", "client_timeout"}
+_TIMEOUT_S = 30.0
+_VALIDATORS = ("etag", "last-modified")
+
+
+class WebFile:
+    """Downloads the file, keeps it in the cache folder, and asks the server whether it changed."""
+
+    def resolve(self, request: SourceRequest) -> FilesTable:
+        values = _checked(request)
+        local = _download(request, values)
+        return files.read(Disk(), str(local), values, replace(request, path=str(local)))
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        values = _checked(request)
+        with _client(values, request) as client:
+            answer = client.head(_url(request, values))
+            if answer.status_code in (405, 501):  # a server without HEAD: ask and hang up
+                with client.stream("GET", _url(request, values)) as answer:
+                    _refuse(answer, request)
+            _refuse(answer, request)
+        known = [answer.headers.get(name, "") for name in (*_VALIDATORS, "content-length")]
+        return hashlib.sha256("\0".join(known).encode()).hexdigest()
+
+
+def _checked(request: SourceRequest) -> Params:
+    return params.checked(request.connector, request.params, params.FORMAT_PARAMS | _PARAMS)
+
+
+def _download(request: SourceRequest, values: Params) -> Path:
+    """Fetch the file unless the copy in the cache is still what the server has."""
+    url = _url(request, values)
+    folder = request.cache_dir / "http" / hashlib.sha256(url.encode()).hexdigest()[:32]
+    folder.mkdir(parents=True, exist_ok=True)
+    local, tag = folder / (Path(urlsplit(url).path).name or "file"), folder / ".etag"
+    headers = {"if-none-match": tag.read_text()} if tag.exists() and local.exists() else {}
+    with _client(values, request) as client, client.stream("GET", url, headers=headers) as answer:
+        if answer.status_code == httpx.codes.NOT_MODIFIED:
+            return local
+        _refuse(answer, request)
+        tag.unlink(missing_ok=True)
+        _replace(local, answer.iter_bytes())
+        if etag := answer.headers.get("etag"):
+            _replace(tag, iter([etag.encode()]))
+    return local
+
+
+def _replace(path: Path, chunks: Iterator[bytes]) -> None:
+    """Write beside the file and rename: queries that run keep reading the old one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".download-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            for chunk in chunks:
+                stream.write(chunk)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _client(values: Params, request: SourceRequest) -> Iterator[httpx.Client]:
+    username, password = values.text("http_username"), values.text("http_password")
+    auth = httpx.BasicAuth(username or "", password or "") if username or password else None
+    timeout = httpx.Timeout(values.seconds("client_timeout", _TIMEOUT_S))
+    headers = _headers(values)
+    try:
+        with httpx.Client(
+            auth=auth, timeout=timeout, headers=headers, follow_redirects=True
+        ) as client:
+            yield client
+    except (httpx.HTTPError, httpx.InvalidURL) as exc:
+        # The text of the error may hold the whole address, with what is secret in its query.
+        raise DatasetError(
+            "unavailable",
+            f"'{_title(request)}' cannot be fetched ({type(exc).__name__}); check the address "
+            f"and the network",
+        ) from exc
+
+
+def _headers(values: Params) -> Mapping[str, str]:
+    pairs = (values.text("http_headers") or "").replace("\n", ";").replace(",", ";").split(";")
+    headers: dict[str, str] = {}
+    for pair in filter(None, map(str.strip, pairs)):
+        name, colon, value = pair.partition(":")
+        if not colon:
+            raise DatasetError(
+                "invalid", "params.http_headers must read 'Name: value, Name: value'"
+            )
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _url(request: SourceRequest, values: Params) -> str:
+    url = httpx.URL(f"{request.connector}://{request.path.removeprefix('//')}")
+    port = values.count("http_port")
+    return str(url.copy_with(port=port) if port else url)
+
+
+def _title(request: SourceRequest) -> str:
+    path = request.path.removeprefix("//").partition("?")[0]
+    return f"{request.connector}://{path.rpartition('@')[2]}"
+
+
+def _refuse(answer: httpx.Response, request: SourceRequest) -> None:
+    status, title = answer.status_code, _title(request)
+    if status < 400:
+        return
+    if status in (401, 403):
+        raise DatasetError("auth", f"'{title}' is refused ({status}); check http_username and "
+                           f"http_password")  # fmt: skip
+    if status in (404, 410):
+        raise DatasetError("not_found", f"'{title}' is not there ({status}); check the address")
+    raise DatasetError("unavailable", f"'{title}' answered {status}; is the server well?")
