@@ -31,10 +31,7 @@ def measure() -> list[Figure]:
 
 
 def _drain(url: str, form: str, rows: int) -> None:
-    sql = (
-        "SELECT * FROM (SELECT * FROM lineitem UNION ALL SELECT * FROM lineitem) "
-        f"LIMIT {rows}"
-    )
+    sql = f"SELECT * FROM (SELECT * FROM lineitem UNION ALL SELECT * FROM lineitem) LIMIT {rows}"
     request = urllib.request.Request(
         f"{url}/v1/sql", sql.encode(), {"Content-Type": "text/plain", "Accept": form}
     )

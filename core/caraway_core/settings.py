@@ -27,7 +27,9 @@ class Address:
         host, _, port = text.rpartition(":")
         host = host.strip("[]") or "127.0.0.1"
         if not port.isascii() or not port.isdigit() or int(port) > 65535:
-            raise ValueError(f"'{text}' is not an address; write HOST:PORT, for example 0.0.0.0:8090")
+            raise ValueError(
+                f"'{text}' is not an address; write HOST:PORT, for example 0.0.0.0:8090"
+            )
         return cls(host, int(port))
 
 

@@ -22,9 +22,7 @@ _NOISE = re.compile(
     r"|External: |This feature is not implemented: |Arrow error: )+"
 )
 _BACKTRACE = re.compile(r"\n\nbacktrace:.*", re.DOTALL)
-_HINT = re.compile(
-    r"\.?\s*This (issue was|was) likely caused by a bug in DataFusion.*", re.DOTALL
-)
+_HINT = re.compile(r"\.?\s*This (issue was|was) likely caused by a bug in DataFusion.*", re.DOTALL)
 _MISSING_TABLE = re.compile(r"table '(?P<name>[^']+)' not found")
 _MISSING_FIELD = re.compile(
     r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']+)'\?)?\s*"
@@ -118,9 +116,7 @@ def _missing_table(text: str, tables: Iterable[str]) -> QueryError | None:
     if not match:
         return None
     name = match["name"].removeprefix("caraway.").removeprefix("public.")
-    return InvalidQueryError(
-        f"table '{name}' not found{suggest(name, sorted(tables), 'tables')}"
-    )
+    return InvalidQueryError(f"table '{name}' not found{suggest(name, sorted(tables), 'tables')}")
 
 
 def _missing_field(text: str, tables: Iterable[str]) -> QueryError | None:

@@ -51,8 +51,11 @@ class Placeholders:
         if extra := sorted(given - self.names, key=_natural):
             raise InvalidQueryError(
                 f"the statement does not use parameter {_spell(extra)}; "
-                + (f"it uses {_spell(sorted(self.names, key=_natural))}." if self.names else
-                   "it has no placeholders: write $name, :name, $1 or ? where a value belongs.")
+                + (
+                    f"it uses {_spell(sorted(self.names, key=_natural))}."
+                    if self.names
+                    else "it has no placeholders: write $name, :name, $1 or ? where a value belongs."
+                )
             )
 
 

@@ -13,7 +13,12 @@ import pyarrow.dataset as ds
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
 from datafusion.catalog import Schema, SchemaProvider, Table
 
-from caraway_core.errors import CarawayError, QueryError, QueryForbiddenError
+from caraway_core.errors import (
+    CarawayError,
+    InvalidQueryError,
+    QueryError,
+    QueryForbiddenError,
+)
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
 from caraway_core.tables import FilesTable, MemoryTable, TableSpec, ViewTable
@@ -21,9 +26,7 @@ from caraway_engine import failures, object_stores, placeholders, scalars, state
 from caraway_engine.streams import EngineStream
 
 CATALOG = "caraway"
-_READ_ONLY = (
-    SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
-)
+_READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 _CACHED_PLANS = 512
 
@@ -175,7 +178,7 @@ class Session:
             dataframe = self._context.sql(view.sql, options=_READ_ONLY)
             text = dataframe.logical_plan().display_indent()
             if "TableScan: runtime." in text or "TableScan: caraway.runtime." in text:
-                raise failures.InvalidQueryError(
+                raise InvalidQueryError(
                     f"view '{name}' reads a runtime table; only statements may, views may not"
                 )
             self._register(name, view, dataframe.into_view())
@@ -186,7 +189,7 @@ class Session:
         self._context.catalog(CATALOG).register_schema("runtime", _SystemSchema(system))
 
 
-class _SystemSchema(SchemaProvider):
+class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
     """The `runtime` schema: each look-up makes the table from what is known at that moment."""
 
     def __init__(self, system: Mapping[TableName, SystemTable]) -> None:
@@ -196,7 +199,7 @@ class _SystemSchema(SchemaProvider):
         return None
 
     @property
-    def table_names(self) -> set[str]:  # type: ignore[override] # datafusion reads an attribute
+    def table_names(self) -> set[str]:
         return set(self._system)
 
     def table(self, name: str) -> Table | None:

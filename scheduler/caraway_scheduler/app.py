@@ -85,7 +85,7 @@ def _fastapi(**settings: Any) -> FastAPI:
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         docs_url=None,
         redoc_url=None,
-        telemetry={"tracing": False, "metrics": False, "logging": False},
+        telemetry={"tracing": False, "metrics": False, "logs": False},
         **settings,
     )
     failures.install(app)

@@ -49,7 +49,7 @@ class HttpServer(uvicorn.Server):
 
     def __init__(self, app: ASGIApp, context: ssl.SSLContext | None = None) -> None:
         config = uvicorn.Config(
-            app,  # type: ignore[arg-type] # uvicorn narrows the messages of ASGI further
+            app,
             http="httptools",
             ws="none",
             lifespan="off",

@@ -51,16 +51,24 @@ class _State(Collector):
     def _queries(self) -> Iterable[Metric]:
         tallies, queries = self._services.tallies, self._services.queries
         protocol = ("protocol",)
-        yield self._counter("query_executions", "Statements run.", protocol,
-                            tallies.query_executions)
-        yield self._counter("query_failures", "Statements failed.", ("protocol", "error"),
-                            tallies.query_failures)
-        yield self._counter("query_returned_bytes", "Bytes of answers sent.", protocol,
-                            tallies.query_returned_bytes)
-        yield self._counter("query_returned_rows", "Rows of answers sent.", protocol,
-                            tallies.query_returned_rows)
-        yield self._histogram("query_duration_ms", "Time of statements, in milliseconds.",
-                              protocol, tallies.query_durations)
+        yield self._counter(
+            "query_executions", "Statements run.", protocol, tallies.query_executions
+        )
+        yield self._counter(
+            "query_failures", "Statements failed.", ("protocol", "error"), tallies.query_failures
+        )
+        yield self._counter(
+            "query_returned_bytes", "Bytes of answers sent.", protocol, tallies.query_returned_bytes
+        )
+        yield self._counter(
+            "query_returned_rows", "Rows of answers sent.", protocol, tallies.query_returned_rows
+        )
+        yield self._histogram(
+            "query_duration_ms",
+            "Time of statements, in milliseconds.",
+            protocol,
+            tallies.query_durations,
+        )
         yield self._gauge("query_active_count", "Statements under way.", len(queries.active))
         yield self._gauge("query_queued_count", "Statements waiting for their turn.",
                           queries.admission.queued)  # fmt: skip
@@ -108,8 +116,9 @@ class _State(Collector):
         cache = self._services.queries.cache
         if cache is None:
             return
-        yield self._gauge("results_cache_max_size_bytes", "Most bytes kept.",
-                          cache.settings.max_size_bytes)
+        yield self._gauge(
+            "results_cache_max_size_bytes", "Most bytes kept.", cache.settings.max_size_bytes
+        )
         yield self._gauge("results_cache_size_bytes", "Bytes kept.", cache.size_bytes)
         yield self._gauge("results_cache_items_count", "Answers kept.", len(cache))
         yield self._counter("results_cache_requests", "Look-ups.", (), {(): cache.requests})

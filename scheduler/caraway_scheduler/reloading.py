@@ -19,9 +19,7 @@ _DEBOUNCE_MS = 200
 class Reloader:
     """A manifest that cannot be used is logged, and the present one stays in force."""
 
-    def __init__(
-        self, manifest: Manifest, services: Services, requested: asyncio.Event
-    ) -> None:
+    def __init__(self, manifest: Manifest, services: Services, requested: asyncio.Event) -> None:
         self._manifest = manifest
         self._services = services
         self._requested = requested

@@ -13,7 +13,7 @@ from rich.console import Console
 from caraway_core import manifest as manifests
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.settings import Address, RunOptions
-from caraway_scheduler import announcing, app, assembly, listeners, logs
+from caraway_scheduler import announcing, app, assembly, listeners
 from caraway_scheduler.announcing import Announcer
 from caraway_scheduler.data_directory import DataDirectory
 from caraway_scheduler.listeners import HttpServer

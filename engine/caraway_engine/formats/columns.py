@@ -81,6 +81,7 @@ def _children(type_: pa.DataType) -> list[pa.Field]:
 
 def _is_text(type_: pa.DataType) -> bool:
     return bool(
-        pa.types.is_string(type_) or pa.types.is_large_string(type_)
+        pa.types.is_string(type_)
+        or pa.types.is_large_string(type_)
         or pa.types.is_string_view(type_)
     )

@@ -61,9 +61,7 @@ class VersionedJson:
                 "data_type": display(field.type),
                 "nullable": field.nullable,
                 "dict_id": 0,
-                "dict_is_ordered": bool(
-                    pa.types.is_dictionary(field.type) and field.type.ordered
-                ),
+                "dict_is_ordered": bool(pa.types.is_dictionary(field.type) and field.type.ordered),
             }
             for field in schema
         ]

@@ -72,7 +72,9 @@ def _width(text: str) -> int:
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+    padded = [
+        cell + " " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)
+    ]
     return f"| {' | '.join(padded)} |\n"
 
 

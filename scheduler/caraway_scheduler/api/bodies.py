@@ -16,7 +16,9 @@ class BodyError(Exception):
         self.message = message
 
 
-async def read(request: Request, limit_bytes: int, chunk_timeout_s: float = _CHUNK_TIMEOUT_S) -> bytes:
+async def read(
+    request: Request, limit_bytes: int, chunk_timeout_s: float = _CHUNK_TIMEOUT_S
+) -> bytes:
     """Return the whole body.
 
     Raises:

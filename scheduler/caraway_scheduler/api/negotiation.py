@@ -72,7 +72,9 @@ def coding(accept_encoding: str | None) -> Coding:
     best_weight = weights.get("identity", 0.0)
     for candidate in candidates:
         weight = weights.get(candidate, rest)
-        if weight > 0 and weight > best_weight or (weight == best_weight > 0 and best == "identity"):
+        if (weight > 0 and weight > best_weight) or (
+            weight == best_weight > 0 and best == "identity"
+        ):
             best, best_weight = candidate, weight
     return best
 

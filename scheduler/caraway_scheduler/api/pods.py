@@ -42,6 +42,4 @@ async def list_manifests(
         models_count=0,
         dependencies_count=len(manifest.dependencies),
     )
-    return listings.respond(
-        [summary.model_dump()], _COLUMNS, format, request.headers.get("accept")
-    )
+    return listings.respond([summary.model_dump()], _COLUMNS, format, request.headers.get("accept"))

@@ -204,7 +204,9 @@ class Catalog:
                 state.status, state.error, state.attempts = "ready", None, 0
         for name, view in views.items():
             view.error = (
-                DatasetError("invalid", f"view '{name}': {failed[name]}") if name in failed else None
+                DatasetError("invalid", f"view '{name}': {failed[name]}")
+                if name in failed
+                else None
             )
             view.status = "error" if name in failed else "ready"
 

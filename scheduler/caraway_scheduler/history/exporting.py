@@ -42,7 +42,7 @@ class TraceExporter:
 
     def close(self) -> None:
         """Send what waits, for a bounded time."""
-        self._processor.shutdown()
+        self._processor.shutdown()  # type: ignore[no-untyped-call] # the SDK leaves it untyped
 
     def _span(self, record: TaskRecord) -> ReadableSpan:
         trace_id = int(record.span.trace_id, 16)

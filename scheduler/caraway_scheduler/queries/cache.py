@@ -98,5 +98,3 @@ class ResultsCache:
     def _drop(self, key: CacheKey) -> None:
         if answer := self._answers.pop(key, None):
             self.size_bytes -= answer.size_bytes
-
-

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-import pyarrow as pa
-
 from caraway_core.errors import CarawayError, InvalidQueryError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
@@ -16,7 +14,7 @@ from caraway_scheduler.history.spans import Span
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery, Protocol
 from caraway_scheduler.queries.admission import Admission
-from caraway_scheduler.queries.answers import Answer, CacheStatus, CachedRows, LiveRows
+from caraway_scheduler.queries.answers import Answer, CachedRows, CacheStatus, LiveRows
 from caraway_scheduler.queries.cache import CacheKey, ResultsCache
 from caraway_scheduler.tallies import Tallies
 

@@ -83,12 +83,7 @@ def test_csv_holds_nested_values_as_json() -> None:
 
 def test_text_table_is_bordered_and_aligned() -> None:
     assert encode("text", PEOPLE).decode() == (
-        "+----+------+\n"
-        "| id | name |\n"
-        "+----+------+\n"
-        "| 1  | Ann  |\n"
-        "| 2  |      |\n"
-        "+----+------+\n"
+        "+----+------+\n| id | name |\n+----+------+\n| 1  | Ann  |\n| 2  |      |\n+----+------+\n"
     )
 
 

@@ -1,0 +1,181 @@
+import asyncio
+import contextlib
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import (
+    InvalidQueryError,
+    OutOfMemoryQueryError,
+    QueryError,
+    QueryForbiddenError,
+)
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import Statement
+from caraway_engine.sessions import EngineSettings, Session
+from tests.kit.engine import memory, rows, session, snapshot
+
+PEOPLE = memory(id=[1, 2, 3], name=["Ann", "Bob", None], Age=[30, 40, 50])
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters", "answer"),
+    [
+        ("SELECT id FROM people WHERE name = :n", {"n": "Bob"}, [{"id": 2}]),
+        ("SELECT id FROM people WHERE id IN ($1, $2)", {"1": 1, "2": 3}, [{"id": 1}, {"id": 3}]),
+        ("SELECT id FROM people WHERE id > ? ORDER BY id LIMIT ?", {"1": 1, "2": 1}, [{"id": 2}]),
+        ("SELECT :x AS x", {"x": None}, [{"x": None}]),
+        ("SELECT :x AS x", {"x": "'; DROP TABLE people --"}, [{"x": "'; DROP TABLE people --"}]),
+        ("SELECT :x + 1 AS x", {"x": 1.5}, [{"x": 2.5}]),
+        ("SELECT date '2024-01-01' < :d AS x", {"d": "2024-02-01"}, [{"x": True}]),
+        ("SELECT array_length(:a) AS n", {"a": [1, 2]}, [{"n": 2}]),
+        ("SELECT id FROM people WHERE array_has(:a, id)", {"a": [3]}, [{"id": 3}]),
+    ],
+)  # fmt: skip
+async def test_values_are_bound_with_their_types(
+    sql: str, parameters: dict[str, Any], answer: list[dict[str, Any]]
+) -> None:
+    assert await rows(session({"people": PEOPLE}), sql, parameters=parameters) == answer
+
+
+@pytest.mark.parametrize(
+    ("sql", "error", "message"),
+    [
+        ("SELECT * FROM peple", InvalidQueryError,
+         "table 'peple' not found; did you mean 'people'? Known tables: people."),
+        ("SELECT nam FROM people", InvalidQueryError,
+         "column 'nam' not found; did you mean 'people.name'?"),
+        ("SELECT age FROM people", InvalidQueryError, "Names with capitals need double quotes"),
+        ("SELEC 1", InvalidQueryError, "syntax error: Expected: an SQL statement, found: SELEC"),
+        ("SELECT 1; SELECT 2", InvalidQueryError, "only supports a single SQL statement"),
+        ("SELECT fooo(1)", InvalidQueryError, "Invalid function 'fooo'"),
+        ("SELECT 1/0", InvalidQueryError, "Divide by zero"),
+        ("SELECT CAST(name AS INT) FROM people", InvalidQueryError, "Cannot cast string 'Ann'"),
+        ("SELECT * FROM '/etc/passwd'", InvalidQueryError, "table '/etc/passwd' not found"),
+        ("SELECT :x", InvalidQueryError, "no value for parameter $x"),
+        ("CREATE TABLE x AS SELECT 1", InvalidQueryError, "CreateMemoryTable is not supported"),
+        ("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/passwd'", InvalidQueryError,
+         "CreateExternalTable is not supported"),
+        ("DROP TABLE people", InvalidQueryError, "DropTable is not supported"),
+        ("COPY people TO '/tmp/x.csv'", InvalidQueryError, "COPY is not supported"),
+        ("SET datafusion.execution.batch_size = 1", InvalidQueryError,
+         "SetVariable is not supported"),
+        ("INSERT INTO people VALUES (9, 'x', 1)", QueryForbiddenError, "Insert Into is refused"),
+        ("EXPLAIN ANALYZE INSERT INTO people VALUES (9, 'x', 1)", QueryForbiddenError, "refused"),
+        ("SELECT " + "(" * 5000 + "1" + ")" * 5000, InvalidQueryError, "nested too deeply"),
+    ],
+)  # fmt: skip
+async def test_each_mistake_has_its_error(sql: str, error: type[QueryError], message: str) -> None:
+    with pytest.raises(error) as caught:
+        await rows(session({"people": PEOPLE}), sql)
+    assert type(caught.value) is error
+    assert message in caught.value.message
+    assert "DataFusion" not in caught.value.message
+
+
+async def test_session_works_on_after_an_error() -> None:
+    people = session({"people": PEOPLE})
+    with pytest.raises(InvalidQueryError):
+        await rows(people, "SELECT nope FROM people")
+    assert await rows(people, "SELECT count(*) AS n FROM people") == [{"n": 3}]
+
+
+async def test_views_may_read_views_in_any_order() -> None:
+    made = session({"b": "SELECT * FROM a", "a": "SELECT id FROM people", "people": PEOPLE})
+    assert await rows(made, "SELECT sum(id) AS s FROM b") == [{"s": 6}]
+
+
+def test_view_that_cannot_be_planned_fails_alone() -> None:
+    made = Session(
+        EngineSettings(2),
+        snapshot({"people": PEOPLE, "good": "SELECT 1 AS x", "bad": "SELECT * FROM gone",
+                  "worse": "SELECT * FROM bad"}),
+    )  # fmt: skip
+    failed = made.install(None)
+    assert set(failed) == {"bad", "worse"}
+    assert "table 'gone' not found" in failed[TableName("bad")]
+
+
+async def test_qualified_names_make_schemas() -> None:
+    made = session({"sales.orders": PEOPLE, "Quoted": PEOPLE})
+    assert await rows(made, "SELECT count(*) AS n FROM sales.orders") == [{"n": 3}]
+    assert await rows(made, 'SELECT count(*) AS n FROM "Quoted"') == [{"n": 3}]
+
+
+async def test_system_tables_show_the_moment_and_are_never_cached() -> None:
+    calls: list[int] = []
+
+    def make() -> pa.Table:
+        calls.append(1)
+        return pa.table({"n": [len(calls)]})
+
+    made = session({}, {"counter": make})
+    first = await rows(made, "SELECT n FROM runtime.counter")
+    second = await rows(made, "SELECT n FROM runtime.counter")
+    assert first[0]["n"] < second[0]["n"]
+    assert not made.start(Statement("SELECT n FROM runtime.counter", {})).reads_only_catalog
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_stable"),
+    [
+        ("SELECT * FROM people", True),
+        ("SELECT now()", False),
+        ("SELECT random() FROM people", False),
+        ("EXPLAIN SELECT 1", False),
+        ("SHOW TABLES", False),
+    ],
+)
+def test_statements_that_depend_on_the_moment_are_told_apart(sql: str, is_stable: bool) -> None:
+    stream = session({"people": PEOPLE}).start(Statement(sql, {}))
+    assert stream.reads_only_catalog is is_stable
+
+
+async def test_insert_goes_to_writable_tables_only() -> None:
+    made = session({"people": PEOPLE, "log": memory(a=[1])})
+    writable = frozenset({TableName("log")})
+    insert = made.start(Statement("INSERT INTO log VALUES (2)", {}, True, writable))
+    assert insert.written == "log"
+    assert [batch.to_pylist() async for batch in insert] == [[{"count": 1}]]
+    assert await rows(made, "SELECT sum(a) AS s FROM log") == [{"s": 3}]
+    with pytest.raises(QueryForbiddenError, match="dataset 'people' is read-only"):
+        made.start(Statement("INSERT INTO people VALUES (1, 'x', 2)", {}, True, writable))
+    with pytest.raises(InvalidQueryError, match="COPY"):
+        made.start(Statement("COPY log TO '/tmp/x.csv'", {}, True, writable))
+
+
+async def test_rows_written_survive_a_new_snapshot() -> None:
+    spec = memory(a=[1])
+    first = session({"log": spec})
+    writable = frozenset({TableName("log")})
+    async for _ in first.start(Statement("INSERT INTO log VALUES (2)", {}, True, writable)):
+        pass
+    second = Session(EngineSettings(2), snapshot({"log": spec, "people": PEOPLE}, version=2))
+    assert second.install(first) == {}
+    assert await rows(second, "SELECT count(*) AS n FROM log") == [{"n": 2}]
+
+
+async def test_query_over_the_memory_limit_fails_and_the_next_one_works() -> None:
+    made = session({}, memory_limit_bytes=2_000_000)
+    with pytest.raises(OutOfMemoryQueryError, match=r"runtime\.query\.memory_limit"):
+        await rows(
+            made,
+            "SELECT count(*) FROM generate_series(1, 2000000) a JOIN generate_series(1, 2000000) b "
+            "ON a.value = b.value",
+        )
+    assert await rows(made, "SELECT 1 AS x") == [{"x": 1}]
+
+
+async def test_cancelled_wait_ends_the_query() -> None:
+    made = session({})
+    stream = made.start(Statement("SELECT sum(value) FROM generate_series(1, 100000000000)", {}))
+    waiting = asyncio.ensure_future(anext(aiter(stream)))
+    await asyncio.wait((waiting,), timeout=0.05)
+    assert not waiting.done()
+    waiting.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await waiting
+    with pytest.raises(StopAsyncIteration):
+        await anext(aiter(stream))
+    assert await rows(made, "SELECT 1 AS x") == [{"x": 1}]

@@ -1,0 +1,61 @@
+"""A whole runtime inside the test: real manifest, sources and engine; requests without sockets."""
+
+import textwrap
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from caraway_core import manifest as manifests
+from caraway_scheduler import app, assembly
+from caraway_scheduler.data_directory import DataDirectory
+from caraway_scheduler.services import Services
+from caraway_scheduler.tallies import Tallies
+
+BASE = "http://caraway.test"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The runtime under test, with a client of its API and one of its metrics port."""
+
+    services: Services
+    api: httpx.AsyncClient
+    metrics: httpx.AsyncClient
+
+    async def sql(self, sql: str, accept: str = "application/json", **headers: str) -> Any:
+        """Post a statement as text."""
+        return await self.api.post(
+            "/v1/sql",
+            content=sql.encode(),
+            headers={"content-type": "text/plain", "accept": accept, **headers},
+        )
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, manifest: str, environ: dict[str, str] | None = None
+) -> AsyncIterator[Running]:
+    """Write the manifest to the folder and serve it until the block ends."""
+    path = folder / "caraway.yaml"
+    path.write_text("version: v1\nkind: Caraway\nname: test\n" + textwrap.dedent(manifest))
+    loaded = manifests.load(path)
+    secrets = manifests.build_resolver(loaded, environ or {})
+    async with AsyncExitStack() as stack:
+        data = stack.enter_context(DataDirectory(folder / "data-dir"))
+        services = assembly.services(loaded, secrets, data, Tallies(), stack)
+        await services.catalog.apply(loaded, secrets)
+        await services.catalog.wait_settled()
+        origins = assembly.cors_origins(loaded.runtime)
+        api = await stack.enter_async_context(_client(app.build_api(services, origins)))
+        metrics = await stack.enter_async_context(_client(app.build_metrics(services)))
+        yield Running(services, api, metrics)
+        services.queries.active.stop_all("shutdown")
+
+
+def _client(application: Any) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(application, raise_app_exceptions=False)
+    return httpx.AsyncClient(transport=transport, base_url=BASE, timeout=20)
