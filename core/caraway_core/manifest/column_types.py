@@ -2,6 +2,7 @@
 
 import functools
 import re
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _timestamp(match: "re.Match[str]") -> "pa.DataType | None":
 
 
 @functools.cache
-def _arrow() -> "pa":
+def _arrow() -> ModuleType:
     # Arrow takes longer to import than everything else here, and most manifests declare no types.
     import pyarrow
 

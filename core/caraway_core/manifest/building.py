@@ -1,0 +1,134 @@
+"""Turns checked shapes into the plain values of `values` and `runtime`."""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from caraway_core.manifest import names
+from caraway_core.manifest import runtime as values_runtime
+from caraway_core.manifest.shape import dataset as dataset_shapes
+from caraway_core.manifest.shape import runtime as shapes
+from caraway_core.manifest.shape import top
+from caraway_core.manifest.values import Column, Dataset, DeclaredStore, View
+
+Value = TypeVar("Value")
+
+
+def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
+    """Build a dataset that was written in a file of the folder."""
+    origin = names.split_origin(shape.from_)
+    return Dataset(
+        name=shape.name,
+        source=shape.from_,
+        connector=origin.connector,
+        path=origin.path,
+        base_dir=base_dir,
+        description=shape.description,
+        metadata=shape.metadata,
+        access=shape.access,
+        params=shape.params,
+        columns=tuple(Column(c.name, c.type, c.description) for c in shape.columns),
+        time_column=shape.time_column,
+        ready_state=shape.ready_state,
+        unsupported_type_action=shape.unsupported_type_action,
+        check_availability=shape.check_availability,
+        replication_enabled=shape.replication is not None and shape.replication.enabled,
+        acceleration_enabled=shape.acceleration is not None and shape.acceleration.enabled,
+    )
+
+
+def view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> View:
+    """Build a view that was written in a file of the folder."""
+    return View(shape.name, sql, base_dir, shape.description, shape.metadata)
+
+
+def store(shape: top.SecretStore) -> DeclaredStore:
+    """Build a secret store; the path of its `from` becomes a parameter."""
+    kind, _, place = shape.from_.partition(":")
+    params = {**shape.params, "path": place} if place else shape.params
+    return DeclaredStore(shape.name, kind, params)
+
+
+def runtime(shape: shapes.Runtime, base_dir: Path) -> values_runtime.Runtime:
+    """Build the runtime settings; relative paths are relative to the folder."""
+    return values_runtime.Runtime(
+        auth=_auth(shape.auth),
+        tls=_tls(shape.tls, base_dir),
+        cors=_same(values_runtime.Cors, shape.cors),
+        task_history=_same(values_runtime.TaskHistory, shape.task_history),
+        caching=values_runtime.Caching(_results_cache(shape)),
+        query=_query(shape.query, base_dir),
+        cpu_cores=shape.cpu.cores,
+        dataset_load_parallelism=shape.dataset_load_parallelism,
+        shutdown_timeout_s=shape.shutdown_timeout_s,
+        ready_state=shape.ready_state,
+        output_level=shape.output_level,
+        params=shape.params,
+        flight=_same(values_runtime.Flight, shape.flight),
+        http=_same(values_runtime.Http, shape.http),
+        mcp=_same(values_runtime.Mcp, shape.mcp),
+        telemetry=_telemetry(shape.telemetry),
+    )
+
+
+def _same(value: type[Value], shape: BaseModel, **replaced: Any) -> Value:
+    """Build a value whose fields are named as those of its shape; lists become tuples."""
+    content = {
+        field.name: getattr(shape, field.name)
+        for field in fields(value)  # type: ignore[arg-type]  # every value is a dataclass
+    }
+    frozen = {key: tuple(v) if isinstance(v, list) else v for key, v in content.items()}
+    return value(**{**frozen, **replaced})
+
+
+def _auth(shape: shapes.Auth | None) -> values_runtime.Auth:
+    api_key = (shape.api_key or shape.api_key_dashed) if shape else None
+    if api_key is None or not api_key.enabled:
+        return values_runtime.Auth()
+    return values_runtime.Auth(enabled=True, keys=tuple(filter(None, api_key.keys)))
+
+
+def _tls(shape: shapes.Tls | None, base_dir: Path) -> values_runtime.Tls | None:
+    if shape is None or not shape.enabled:
+        return None
+    return _same(
+        values_runtime.Tls,
+        shape,
+        certificate_file=_path(shape.certificate_file, base_dir),
+        key_file=_path(shape.key_file, base_dir),
+    )
+
+
+def _results_cache(shape: shapes.Runtime) -> values_runtime.SqlResultsCache:
+    if shape.caching.sql_results is not None:
+        return _same(values_runtime.SqlResultsCache, shape.caching.sql_results)
+    if (old := shape.results_cache) is None:
+        return values_runtime.SqlResultsCache()
+    return values_runtime.SqlResultsCache(
+        enabled=old.enabled,
+        max_size_bytes=old.cache_max_size,
+        item_ttl_s=old.item_ttl,
+        eviction_policy=old.eviction_policy,
+        hashing_algorithm=old.hashing_algorithm,
+        cache_key_type=old.cache_key_type,
+    )
+
+
+def _query(shape: shapes.Query, base_dir: Path) -> values_runtime.Query:
+    temp_directory = _path(shape.temp_directory, base_dir)
+    # A limit of no time at all would refuse everything; people write 0 for "no limit".
+    timeout_s = shape.timeout_s or None
+    return _same(
+        values_runtime.Query, shape, temp_directory=temp_directory, timeout_s=timeout_s
+    )
+
+
+def _telemetry(shape: shapes.Telemetry) -> values_runtime.Telemetry:
+    exporter = shape.otel_exporter and _same(values_runtime.OtelExporter, shape.otel_exporter)
+    return _same(values_runtime.Telemetry, shape, otel_exporter=exporter)
+
+
+def _path(text: str | None, base_dir: Path) -> Path | None:
+    return None if text is None else base_dir / text

@@ -1,0 +1,134 @@
+"""Checks a document against a shape and words what is wrong for the person who wrote it."""
+
+import difflib
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from caraway_core.errors import Problem
+from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.shape.base import Section, known_keys
+
+Shape = TypeVar("Shape", bound=Section)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked(Generic[Shape]):
+    """What a document holds, if it has the shape; else why not."""
+
+    shape: Shape | None
+    problems: tuple[Problem, ...] = ()
+
+
+def check(model: type[Shape], document: Document) -> Checked[Shape]:
+    """Check a document against a model and find every problem."""
+    try:
+        return Checked(model.model_validate(document.value))
+    except ValidationError as exc:
+        errors = exc.errors(include_url=False, include_input=False)
+        return Checked(None, tuple(_problem(model, document, error) for error in errors))
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """Return '; did you mean ...?' with the nearest known word, or nothing."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def _problem(model: type[BaseModel], document: Document, error: Mapping[str, Any]) -> Problem:
+    location = _existing(document, error["loc"])
+    if error["type"] == "extra_forbidden":
+        return document.problem(location, _unknown_key(model, error["loc"]))
+    if error["type"] == "missing":
+        where = (*location, error["loc"][-1])
+        return document.problem(where, f"the key '{error['loc'][-1]}' is missing")
+    return document.problem(location, _message(error, _value(document, location)))
+
+
+def _existing(document: Document, location: Location) -> Location:
+    """Drop the steps that pydantic adds for alternatives of a type, which no file holds."""
+    node = document.root
+    kept: list[str | int] = []
+    for step in location:
+        if step in node.children:
+            kept.append(step)
+            node = node.children[step][1]
+    return tuple(kept)
+
+
+def _value(document: Document, location: Location) -> Any:
+    value = document.value
+    for step in location:
+        value = value[step]
+    return value
+
+
+def _unknown_key(model: type[BaseModel], location: Location) -> str:
+    key = str(location[-1])
+    section = _model_at(model, location[:-1])
+    known = known_keys(section) if section else ()
+    hint = suggest(key, known) or (f"; known: {', '.join(known)}" if known else "")
+    return f"unknown key '{key}'{hint}"
+
+
+def _model_at(model: type[BaseModel], location: Location) -> type[BaseModel] | None:
+    found: type[BaseModel] | None = model
+    for step in location:
+        if found is None:
+            return None
+        if isinstance(step, int):
+            continue
+        fields = {field.alias or name: field for name, field in found.model_fields.items()}
+        found = _model_in(fields[step].annotation) if step in fields else found
+    return found
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """Return the model inside `X | None`, `list[X]` and the like."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if typing.get_origin(annotation) not in (list, Annotated, typing.Union, types.UnionType):
+        return None
+    return next(filter(None, map(_model_in, typing.get_args(annotation))), None)
+
+
+def _message(error: Mapping[str, Any], value: Any) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        return _not_one_of(value, context["expected"])
+    if kind in _BOUNDS:
+        return _BOUNDS[kind](context)
+    return _MESSAGES.get(kind, str(error["msg"]))
+
+
+def _not_one_of(value: Any, expected: str) -> str:
+    known = [name.strip("'") for name in expected.replace(" or ", ", ").split(", ")]
+    if not isinstance(value, str):
+        return f"must be one of: {', '.join(known)}"
+    return f"'{value}' is not one of: {', '.join(known)}{suggest(value, known)}"
+
+
+_BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "greater_than_equal": lambda limits: f"must be at least {limits['ge']}",
+    "less_than_equal": lambda limits: f"must be at most {limits['le']}",
+    "less_than": lambda limits: f"must be less than {limits['lt']}",
+}
+_MAPPING = "must be a mapping of keys to values"
+_MESSAGES = {
+    "bool_type": "must be true or false",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "string_type": "must be a text; put it in quotes",
+    "string_too_short": "must not be empty",
+    "string_pattern_mismatch": "holds characters that are not allowed here",
+    "list_type": "must be a list",
+    "dict_type": _MAPPING,
+    "model_type": _MAPPING,
+    "model_attributes_type": _MAPPING,
+}

@@ -1,0 +1,72 @@
+"""Names of datasets and views, and what their `from` is made of."""
+
+import re
+import string
+from dataclasses import dataclass
+
+RESERVED_SCHEMAS = frozenset({"runtime", "information_schema"})
+
+_PART = r'(?:"(?:[^"]|"")*"|[^".]*)'
+_NAME = re.compile(rf"({_PART})(?:\.({_PART}))?")
+_UNQUOTED = re.compile(r"[\w$-]{1,128}")
+_QUOTED = re.compile(r'[^"./\\\x00-\x1f\x7f]{1,128}')
+# Only ASCII, as the SQL engine folds: a name must be found under the text it is queried by.
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The two halves of a `from`."""
+
+    connector: str
+    path: str
+
+
+def canonical(text: str) -> str:
+    """Return the name that SQL knows a table by: unquoted parts in lower case.
+
+    Raises:
+        ValueError: it is no name, has more than two parts, or is in a reserved schema.
+    """
+    match = _NAME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"'{text}' is not a table name; write 'table' or 'schema.table'")
+    parts = [_canonical_part(part) for part in match.groups() if part is not None]
+    if len(parts) == 2 and parts[0].translate(_LOWER) in RESERVED_SCHEMAS:
+        raise ValueError(f"the schema '{parts[0]}' belongs to the runtime; choose another")
+    return ".".join(parts)
+
+
+def identity(name: str) -> str:
+    """Return what two canonical names share when they name one table."""
+    return name.removeprefix("public.")
+
+
+def split_origin(text: str) -> Origin:
+    """Split a `from` at its first `:`, or at its first `/` when that comes sooner.
+
+    Raises:
+        ValueError: it names no connector.
+    """
+    match = re.match(r"\s*([A-Za-z][\w.+-]*)\s*(?:[:/]|$)", text)
+    if match is None or match[1].startswith("."):
+        raise ValueError(
+            f"'{text}' names no connector; write '<connector>:<path>', for example 'file:{text}'"
+        )
+    connector = match[1].lower()
+    return Origin(connector, text[match.end() :].strip().removeprefix("//"))
+
+
+def _canonical_part(part: str) -> str:
+    if part.startswith('"'):
+        name = part[1:-1].replace('""', '"')
+        if not _QUOTED.fullmatch(name):
+            raise ValueError(
+                f"{part} is not a table name: quoted names hold no dots, slashes or quotes"
+            )
+        return name
+    if not _UNQUOTED.fullmatch(part):
+        raise ValueError(
+            f"'{part}' is not a table name; use letters, digits and '_', or quote it: '\"{part}\"'"
+        )
+    return part.translate(_LOWER)

@@ -1,0 +1,107 @@
+"""Rules that look at several keys at once.
+
+They read the plain document, not the checked shape: a broken value elsewhere must not hide them.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from caraway_core.errors import Problem
+from caraway_core.manifest.document import Document, Location
+
+_NEED_TIME_COLUMN = ("refresh_data_window", "refresh_append_overlap")
+
+
+def manifest(document: Document) -> Iterator[Problem]:
+    """Yield what is wrong with the top level of a manifest."""
+    yield from _auth(document)
+    yield from _tls(document)
+    yield from _exclusive(document, ("runtime", "auth"), "api-key", "api_key")
+    yield from _one_results_cache(document)
+    yield from _unique(document, ("secrets",), "secret store")
+
+
+def dataset(document: Document) -> Iterator[Problem]:
+    """Yield what is wrong between the keys of a dataset."""
+    yield from _acceleration(document)
+    yield from _unique(document, ("columns",), "column")
+    settings = _mapping(document.value, "acceleration")
+    for key in _NEED_TIME_COLUMN:
+        if settings.get(key) is not None and document.value.get("time_column") is None:
+            yield document.problem(("acceleration", key), f"'{key}' needs the dataset's 'time_column'")
+
+
+def view(document: Document) -> Iterator[Problem]:
+    """Yield what is wrong between the keys of a view."""
+    yield from _acceleration(document)
+    yield from _one_of(document, (), "sql", "sql_ref")
+
+
+def _acceleration(document: Document) -> Iterator[Problem]:
+    where = ("acceleration",)
+    yield from _exclusive(document, where, "refresh_check_interval", "refresh_cron")
+    yield from _exclusive(document, where, "retention_period", "retention_sql")
+
+
+def _auth(document: Document) -> Iterator[Problem]:
+    runtime = _mapping(document.value, "runtime")
+    if "auth" not in runtime:
+        return
+    # An empty section is refused too: a template that lost its keys must not open the server.
+    sections = {"api-key", "api_key"} & set(_mapping(runtime, "auth"))
+    for name in sections or {"api-key"}:
+        section = _mapping(runtime, "auth", name)
+        keys = section.get("keys")
+        has_keys = isinstance(keys, list) and any(key not in (None, "") for key in keys)
+        if section.get("enabled") is not False and not has_keys:
+            message = "authentication is on but has no keys; add 'keys', or set 'enabled' to false"
+            yield document.problem(("runtime", "auth", name), message)
+
+
+def _tls(document: Document) -> Iterator[Problem]:
+    section = _mapping(document.value, "runtime").get("tls")
+    if isinstance(section, dict) and section.get("enabled") is not False:
+        yield from _one_of(document, ("runtime", "tls"), "certificate_file", "certificate")
+        yield from _one_of(document, ("runtime", "tls"), "key_file", "key")
+
+
+def _one_results_cache(document: Document) -> Iterator[Problem]:
+    runtime = _mapping(document.value, "runtime")
+    if runtime.get("results_cache") and _mapping(runtime, "caching").get("sql_results"):
+        message = "'results_cache' is the old name of 'caching.sql_results'; keep only the latter"
+        yield document.problem(("runtime", "results_cache"), message)
+
+
+def _exclusive(document: Document, at: Location, first: str, second: str) -> Iterator[Problem]:
+    section = _mapping(document.value, *at)
+    if section.get(first) is not None and section.get(second) is not None:
+        message = f"'{first}' and '{second}' exclude each other; keep one"
+        yield document.problem((*at, second), message)
+
+
+def _one_of(document: Document, at: Location, first: str, second: str) -> Iterator[Problem]:
+    section = _mapping(document.value, *at)
+    if section.get(first) is None and section.get(second) is None:
+        yield document.problem(at, f"one of '{first}' and '{second}' is needed")
+    yield from _exclusive(document, at, first, second)
+
+
+def _unique(document: Document, at: Location, kind: str) -> Iterator[Problem]:
+    items = document.value.get(at[0])
+    seen: dict[str, int] = {}
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        name = item.get("name") if isinstance(item, dict) else None
+        if name is None:
+            continue
+        location = (*at, index, "name")
+        line = document.line(location)
+        if str(name) in seen:
+            message = f"{kind} '{name}' is declared twice, first on line {seen[str(name)]}"
+            yield document.problem(location, message)
+        seen.setdefault(str(name), line)
+
+
+def _mapping(value: Any, *steps: str | int) -> dict[str, Any]:
+    for step in steps:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,153 @@
+"""The runtime settings of a manifest as plain values, with every default in place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+MIB = 1024 * 1024
+ReadyState = Literal["on_load", "on_registration"]
+EvictionPolicy = Literal["lru", "tiny_lfu"]
+
+
+@dataclass(frozen=True, slots=True)
+class Auth:
+    """Who may call. `keys` are as written: secrets not filled in, suffix not split off."""
+
+    enabled: bool = False
+    keys: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """A certificate and its key, each as a file or as PEM text that may be a secret reference."""
+
+    certificate_file: Path | None = None
+    certificate: str | None = None
+    key_file: Path | None = None
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Cors:
+    """Which web pages may call from a browser."""
+
+    enabled: bool = False
+    allowed_origins: tuple[str, ...] = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskHistory:
+    """What `runtime.task_history` keeps, and for how long."""
+
+    enabled: bool = True
+    captured_output: Literal["none", "truncated"] = "none"
+    captured_plan: Literal["none", "explain", "explain analyze"] = "none"
+    min_sql_duration_s: float = 0.0
+    min_plan_duration_s: float = 0.0
+    retention_period_s: float = 8 * 3600.0
+    retention_check_interval_s: float = 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class SqlResultsCache:
+    """How answers of SQL queries are cached. A stale time above 0 serves old answers that long."""
+
+    enabled: bool = True
+    max_size_bytes: int = 128 * MIB
+    item_ttl_s: float = 1.0
+    eviction_policy: EvictionPolicy = "lru"
+    hashing_algorithm: str = "xxh3"
+    cache_key_type: Literal["plan", "sql"] = "plan"
+    encoding: Literal["none", "zstd"] = "none"
+    stale_while_revalidate_ttl_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caching:
+    """The caches of this build."""
+
+    sql_results: SqlResultsCache = SqlResultsCache()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Limits of queries. None leaves the choice to the engine, and for `timeout_s` means never.
+
+    `max_concurrent_queries` 0 is unbounded. More than `max_queued_queries` waiting statements are
+    refused, and so is one that waited for `queue_timeout_s`.
+    """
+
+    memory_limit_bytes: int | None = None
+    max_concurrent_queries: int | None = None
+    max_queued_queries: int = 1000
+    queue_timeout_s: float = 60.0
+    timeout_s: float | None = None
+    target_partitions: int | None = None
+    spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
+    temp_directory: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """The Arrow Flight server."""
+
+    max_message_size_bytes: int = 16 * MIB
+    do_put_rate_limit_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Http:
+    """The HTTP server; a body above the limit is refused with 413."""
+
+    max_body_size_bytes: int = 128 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Mcp:
+    """The MCP endpoint; no allowed hosts means that any host name is served."""
+
+    allowed_hosts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OtelExporter:
+    """Where metrics and traces are pushed to; `headers` may hold secret references."""
+
+    enabled: bool = True
+    endpoint: str | None = None
+    push_interval_s: float = 60.0
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Telemetry:
+    """What is reported about the process."""
+
+    enabled: bool = True
+    metric_prefix: str = ""
+    properties: Mapping[str, str] = field(default_factory=dict)
+    otel_exporter: OtelExporter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """Everything under `runtime`. `tls` is None when the servers speak plain text."""
+
+    auth: Auth = Auth()
+    tls: Tls | None = None
+    cors: Cors = Cors()
+    task_history: TaskHistory = TaskHistory()
+    caching: Caching = Caching()
+    query: Query = Query()
+    cpu_cores: int | None = None
+    dataset_load_parallelism: int | None = None
+    shutdown_timeout_s: float = 30.0
+    ready_state: ReadyState = "on_load"
+    output_level: Literal["info", "verbose", "very_verbose"] | None = None
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    flight: Flight = Flight()
+    http: Http = Http()
+    mcp: Mcp = Mcp()
+    telemetry: Telemetry = field(default_factory=Telemetry)

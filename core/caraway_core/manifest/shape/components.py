@@ -1,0 +1,95 @@
+"""Components that are understood in shape only: this build refuses every one of them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from caraway_core.manifest.shape.base import Anything, Section, Text, TextList, Texts, Written
+from caraway_core.manifest.shape.dataset import Acceleration
+
+
+class Catalog(Section):
+    from_: Text = Field(alias="from")
+    name: Text
+    description: str | None = None
+    include: TextList = []
+    access: Literal["read", "read_write", "read_write_create"] = "read"
+    dataset_params: Texts = {}
+    params: Texts = {}
+    metadata: Anything = {}
+    acceleration: Acceleration | None = None
+    depends_on: TextList = Field([], alias="dependsOn")
+
+
+class Component(Section):
+    """What models, embeddings, tools and their like have in common."""
+
+    from_: Text = Field(alias="from")
+    name: Text
+    description: str | None = None
+    params: Texts = {}
+    metadata: Anything = {}
+    depends_on: TextList = Field([], alias="dependsOn")
+
+
+class Model(Component):
+    files: list[Anything] = []
+    datasets: TextList = []
+
+
+class Embedding(Component):
+    files: list[Anything] = []
+
+
+class Reranker(Component):
+    files: list[Anything] = []
+
+
+class SearchEngine(Component):
+    pass
+
+
+class Tool(Component):
+    env: Texts = {}
+    as_sql: bool = False
+
+
+class Evaluation(Section):
+    name: Text
+    description: str | None = None
+    dataset: Text | None = None
+    scorers: TextList = []
+    depends_on: TextList = Field([], alias="dependsOn")
+
+
+class WorkerModel(Section):
+    from_: Text = Field(alias="from")
+    weight: float | None = None
+    order: int | None = None
+
+
+class Worker(Section):
+    name: Text
+    type: Text | None = None
+    description: str | None = None
+    models: list[WorkerModel] = []
+    sql: Text | None = None
+    cron: Text | None = None
+    params: Texts = {}
+    depends_on: TextList = Field([], alias="dependsOn")
+
+
+class Signature(Section):
+    args: list[Anything] | Anything = []
+    returns: str | Anything | None = None
+
+
+class Function(Section):
+    name: Text
+    from_: Text = Field(alias="from")
+    description: str | None = None
+    signature: Signature | None = None
+    body: Written | None = None
+    volatility: Literal["immutable", "stable", "volatile"] | None = None
+    as_tool: bool = False
+    params: Texts = {}

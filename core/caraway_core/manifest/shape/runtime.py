@@ -1,0 +1,186 @@
+"""The `runtime` section: how the process serves, limits itself, caches and reports."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from caraway_core.manifest.shape.base import (
+    Anything,
+    Count,
+    CountOrNone,
+    Duration,
+    MemorySize,
+    PositiveDuration,
+    Section,
+    Size,
+    Text,
+    TextList,
+    Texts,
+    Written,
+)
+from caraway_core.manifest.shape.dataset import ReadyState
+
+MIB = 1024 * 1024
+HashingAlgorithm = Literal[
+    "xxh3", "xxh32", "xxh64", "xxh128", "ahash", "siphash", "blake3", "sha256"
+]
+EvictionPolicy = Literal["lru", "tiny_lfu"]
+
+
+class ApiKey(Section):
+    enabled: bool = True
+    keys: list[Written] = []
+
+
+class OidcClaims(Section):
+    user_id: Text | None = None
+    org_id: Text | None = None
+    roles: Text | None = None
+
+
+class Oidc(Section):
+    enabled: bool = True
+    issuer_url: Text | None = None
+    audience: TextList = []
+    groups_claims: TextList = []
+    claims: OidcClaims | None = None
+
+
+class Auth(Section):
+    api_key_dashed: ApiKey | None = Field(None, alias="api-key")
+    api_key: ApiKey | None = None
+    oidc: Oidc | None = None
+
+
+class Tls(Section):
+    enabled: bool = True
+    certificate_file: Text | None = None
+    certificate: Text | None = None
+    key_file: Text | None = None
+    key: Text | None = None
+    client_auth_mode: Literal["none", "request", "required"] = "none"
+    client_auth_ca_file: Text | None = None
+
+
+class Cors(Section):
+    enabled: bool = False
+    allowed_origins: TextList = ["*"]
+
+
+class TaskHistory(Section):
+    enabled: bool = True
+    captured_output: Literal["none", "truncated"] = "none"
+    captured_plan: Literal["none", "explain", "explain analyze"] = "none"
+    min_sql_duration_s: Duration = Field(0.0, alias="min_sql_duration")
+    min_plan_duration_s: Duration = Field(0.0, alias="min_plan_duration")
+    retention_period_s: PositiveDuration = Field(8 * 3600.0, alias="retention_period")
+    retention_check_interval_s: PositiveDuration = Field(900.0, alias="retention_check_interval")
+
+
+class Cache(Section):
+    enabled: bool = True
+    max_size_bytes: Size = Field(128 * MIB, alias="max_size")
+    item_ttl_s: Duration = Field(1.0, alias="item_ttl")
+    eviction_policy: EvictionPolicy = "lru"
+    hashing_algorithm: HashingAlgorithm = "xxh3"
+
+
+class SqlResultsCache(Cache):
+    cache_key_type: Literal["plan", "sql"] = "plan"
+    encoding: Literal["none", "zstd"] = "none"
+    stale_while_revalidate_ttl_s: Duration = Field(0.0, alias="stale_while_revalidate_ttl")
+
+
+class ResultsCache(Section):
+    enabled: bool = True
+    cache_max_size: Size = 128 * MIB
+    item_ttl: Duration = 1.0
+    eviction_policy: EvictionPolicy = "lru"
+    hashing_algorithm: HashingAlgorithm = "xxh3"
+    cache_key_type: Literal["plan", "sql"] = "plan"
+
+
+class Caching(Section):
+    sql_results: SqlResultsCache | None = None
+    search_results: Cache | None = None
+    embeddings: Cache | None = None
+
+
+class Query(Section):
+    memory_limit_bytes: MemorySize | None = Field(None, alias="memory_limit")
+    max_concurrent_queries: CountOrNone | None = None
+    max_queued_queries: CountOrNone = 1000
+    queue_timeout_s: Duration = Field(60.0, alias="queue_timeout")
+    timeout_s: Duration | None = Field(None, alias="timeout")
+    target_partitions: Count | None = None
+    spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
+    temp_directory: Text | None = None
+
+
+class Cpu(Section):
+    cores: Count | None = None
+
+
+class Flight(Section):
+    max_message_size_bytes: Annotated[Size, Field(ge=1024, lt=2**31)] = Field(
+        16 * MIB, alias="max_message_size"
+    )
+    do_put_rate_limit_enabled: bool = True
+
+
+class Http(Section):
+    max_body_size_bytes: Annotated[Size, Field(ge=1024)] = Field(128 * MIB, alias="max_body_size")
+
+
+class Mcp(Section):
+    allowed_hosts: TextList = []
+
+
+class OtelExporter(Section):
+    enabled: bool = True
+    endpoint: Text | None = None
+    push_interval_s: PositiveDuration = Field(60.0, alias="push_interval")
+    headers: Texts = {}
+    metrics: TextList = []
+
+
+class Telemetry(Section):
+    enabled: bool = True
+    metric_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_:]*$")] = ""
+    properties: Texts = {}
+    otel_exporter: OtelExporter | None = None
+
+
+class Functions(Section):
+    enabled: bool = False
+
+
+def _output_level(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+class Runtime(Section):
+    auth: Auth | None = None
+    tls: Tls | None = None
+    cors: Cors = Cors()
+    task_history: TaskHistory = TaskHistory()
+    caching: Caching = Caching()
+    results_cache: ResultsCache | None = None
+    query: Query = Query()
+    cpu: Cpu = Cpu()
+    dataset_load_parallelism: Count | None = None
+    shutdown_timeout_s: Duration = Field(30.0, alias="shutdown_timeout")
+    ready_state: ReadyState = "on_load"
+    output_level: Annotated[
+        Literal["info", "verbose", "very_verbose"] | None, BeforeValidator(_output_level)
+    ] = None
+    params: Texts = {}
+    source_rate_control: Anything | None = None
+    flight: Flight = Flight()
+    http: Http = Http()
+    mcp: Mcp = Mcp()
+    telemetry: Telemetry = Telemetry()
+    metrics: list[Anything] | Anything | None = None
+    functions: Functions | None = None
+    policy: Anything | None = None
+    scheduler: Anything | None = None

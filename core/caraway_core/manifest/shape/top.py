@@ -1,0 +1,104 @@
+"""The top level of a manifest file."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from caraway_core.manifest import unsupported
+from caraway_core.manifest.shape.base import Anything, Section, Text, Texts, Written
+from caraway_core.manifest.shape.components import (
+    Catalog,
+    Embedding,
+    Evaluation,
+    Function,
+    Model,
+    Reranker,
+    SearchEngine,
+    Tool,
+    Worker,
+)
+from caraway_core.manifest.shape.dataset import Dataset, View
+from caraway_core.manifest.shape.runtime import Runtime
+
+ALL_STORES = "secrets"
+
+
+def _check_store(text: str) -> str:
+    kind, _, place = text.partition(":")
+    unsupported.check_store(kind)
+    if kind == "env" and place:
+        raise ValueError("the store 'env' takes no path; write 'env', or 'dotenv:<path>'")
+    return text
+
+
+def _check_store_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][\w-]*", text):
+        raise ValueError(f"'{text}' is not a store name; use letters, digits, '_' and '-'")
+    if text == ALL_STORES:
+        raise ValueError("'secrets' means all stores in a reference; choose another name")
+    return text
+
+
+class SecretStore(Section):
+    from_: Annotated[Text, AfterValidator(_check_store)] = Field(alias="from")
+    name: Annotated[Written, AfterValidator(_check_store_name)]
+    description: str | None = None
+    params: Texts = {}
+
+
+class Management(Section):
+    enabled: bool = False
+    api_key: Written | None = None
+    params: Texts = {}
+
+
+class Snapshots(Section):
+    enabled: bool = True
+    location: Text | None = None
+    bootstrap_on_failure_behavior: Text | None = None
+    params: Texts = {}
+
+
+Components = list[dict[str, Any]]
+"""Checked one by one, as each may come from a file of its own."""
+
+
+class Manifest(Section):
+    version: Literal["v1", "v1beta1", "v2"] = "v2"
+    kind: Literal["Caraway", "Spicepod"] = "Caraway"
+    name: Annotated[Written, Field(min_length=1)]
+    runtime: Runtime = Runtime()
+    management: Management | None = None
+    snapshots: Snapshots | None = None
+    extensions: dict[str, Anything] = {}
+    secrets: list[SecretStore] = [SecretStore.model_construct(from_="env", name="env", params={})]
+    metadata: Anything = {}
+    catalogs: Components = []
+    datasets: Components = []
+    views: Components = []
+    models: Components = []
+    embeddings: Components = []
+    rerankers: Components = []
+    search_engines: Components = []
+    tools: Components = []
+    workers: Components = []
+    functions: Components = []
+    evals: Components = []
+    dependencies: list[Text] = []
+
+
+COMPONENTS: dict[str, type[Section]] = {
+    "catalogs": Catalog,
+    "datasets": Dataset,
+    "views": View,
+    "models": Model,
+    "embeddings": Embedding,
+    "rerankers": Reranker,
+    "search_engines": SearchEngine,
+    "tools": Tool,
+    "workers": Worker,
+    "functions": Function,
+    "evals": Evaluation,
+}
+"""The model of one item of each list; a folder that is referred to holds `<singular>.yaml`."""

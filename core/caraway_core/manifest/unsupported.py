@@ -1,0 +1,134 @@
+"""What manifests may hold that this build does not do yet. It is refused by name, never ignored.
+
+When something here is built, its line goes.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caraway_core import registry
+from caraway_core.errors import Problem
+from caraway_core.manifest.document import Document, Location
+
+BUILT = "this build has: datasets, views, secrets, dependencies"
+
+PLANNED_CONNECTORS = frozenset(
+    "abfs adbc azure cayenne clickhouse databricks debezium delta_lake dremio duckdb dynamodb "
+    "elasticsearch flightsql ftp git github glue graphql hdfs iceberg imap kafka localpod mongodb "
+    "mssql mysql nfs odbc oracle postgres redshift scylladb sftp sharepoint sink smb snowflake "
+    "spark spice.ai spiceai sqlite turso unity_catalog".split()
+)
+PLANNED_STORES = frozenset(
+    "aws_secrets_manager azure_keyvault keyring kubernetes onepassword vault".split()
+)
+
+
+def _is_present(value: object) -> bool:
+    return value not in (None, [], {}, "")
+
+
+def _is_on(value: object) -> bool:
+    """Whether a section counts as switched on: it is there, and not switched off."""
+    return _is_present(value) and not (isinstance(value, dict) and value.get("enabled") is False)
+
+
+def _is_any_on(value: object) -> bool:
+    return any(map(_is_on, value.values())) if isinstance(value, dict) else _is_present(value)
+
+
+def _is_enabled(value: object) -> bool:
+    """Whether a section that is off by default is switched on."""
+    return isinstance(value, dict) and value.get("enabled") is True
+
+
+def _is_client_check(value: object) -> bool:
+    return _is_present(value) and value != "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A key that is refused when `applies` to its value; `*` in the path is every item."""
+
+    path: str
+    applies: Callable[[Any], bool]
+    remedy: str = "remove it"
+
+
+_OFF = "remove it or set its 'enabled' to false"
+
+IN_MANIFEST = (
+    *(
+        Refusal(section, _is_present, f"remove it ({BUILT})")
+        for section in (
+            "catalogs models embeddings rerankers search_engines tools workers functions evals"
+        ).split()
+    ),
+    Refusal("snapshots", _is_on, _OFF),
+    Refusal("extensions", _is_any_on),
+    Refusal("management", _is_enabled, _OFF),
+    Refusal("runtime.policy", _is_on),
+    Refusal("runtime.scheduler", _is_on),
+    Refusal("runtime.source_rate_control", _is_on),
+    Refusal("runtime.auth.oidc", _is_on, _OFF),
+    Refusal("runtime.tls.client_auth_mode", _is_client_check, "remove it or set it to 'none'"),
+    Refusal("runtime.caching.search_results", _is_enabled, _OFF),
+    Refusal("runtime.caching.embeddings", _is_enabled, _OFF),
+    Refusal("runtime.functions", _is_enabled, _OFF),
+)
+IN_DATASET = (
+    Refusal("acceleration", _is_on, _OFF),
+    Refusal("vectors", _is_on, _OFF),
+    Refusal("full_text_search", _is_on, _OFF),
+    Refusal("replication", _is_enabled, _OFF),
+    Refusal("columns.*.embeddings", _is_present),
+    Refusal("columns.*.full_text_search", _is_on, _OFF),
+)
+IN_VIEW = (Refusal("acceleration", _is_on, _OFF),)
+
+
+def problems(document: Document, refusals: tuple[Refusal, ...]) -> Iterator[Problem]:
+    """Yield a problem for every key of the document that this build refuses."""
+    for refusal in refusals:
+        for location, value in _find(document.value, refusal.path.split("."), ()):
+            if refusal.applies(value):
+                name = refusal.path.rpartition("*.")[2]
+                message = f"'{name}' is not implemented yet; {refusal.remedy}"
+                yield document.problem(location, message)
+
+
+def check_connector(name: str) -> None:
+    """Refuse a connector that the registry does not hold.
+
+    Raises:
+        ValueError: it is planned, or unknown.
+    """
+    _check("connector", name, registry.SOURCES, PLANNED_CONNECTORS)
+
+
+def check_store(name: str) -> None:
+    """Refuse a secret store that the registry does not hold.
+
+    Raises:
+        ValueError: it is planned, or unknown.
+    """
+    _check("secret store", name, registry.SECRET_STORES, PLANNED_STORES)
+
+
+def _check(kind: str, name: str, known: Mapping[str, str], planned: frozenset[str]) -> None:
+    if name in known:
+        return
+    if name in planned:
+        names = ", ".join(sorted(known))
+        raise ValueError(f"{kind} '{name}' is not implemented yet; known: {names}")
+    raise ValueError(registry.unknown(kind, name, known))
+
+
+def _find(value: Any, steps: list[str], at: Location) -> Iterator[tuple[Location, Any]]:
+    if not steps:
+        yield at, value
+    elif steps[0] == "*" and isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _find(item, steps[1:], (*at, index))
+    elif isinstance(value, dict) and steps[0] in value:
+        yield from _find(value[steps[0]], steps[1:], (*at, steps[0]))

@@ -1,0 +1,89 @@
+"""A manifest as plain frozen values: what the rest of the system works with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from caraway_core.manifest.runtime import ReadyState, Runtime
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared column; `type` is a text that `arrow_type` understands, None means inferred."""
+
+    name: str
+    type: str | None = None
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One dataset as written; `params` hold secret references, not secrets.
+
+    `source` is the `from` text and `connector` and `path` its halves. Relative paths are relative
+    to `base_dir`, the folder of the file that the dataset was written in. `ready_state` None
+    means the one of the runtime.
+    """
+
+    name: str
+    source: str
+    connector: str
+    path: str
+    base_dir: Path
+    description: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+    access: Literal["read", "read_write"] = "read"
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    columns: tuple[Column, ...] = ()
+    time_column: str | None = None
+    ready_state: ReadyState | None = None
+    unsupported_type_action: Literal["error", "warn", "ignore", "string"] = "error"
+    check_availability: Literal["auto", "disabled"] = "auto"
+    replication_enabled: bool = False
+    acceleration_enabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A name for a query."""
+
+    name: str
+    sql: str
+    base_dir: Path
+    description: str | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredStore:
+    """A secret store: `name` is what references use, `kind` is looked up in the registry.
+
+    The path of `from: file:/path` is in `params["path"]`.
+    """
+
+    name: str
+    kind: str
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A whole manifest with everything it refers to.
+
+    `path` is the manifest file, `base_dir` its folder, `files` every file that was read for it,
+    and `notices` are keys that are accepted and have no effect.
+    """
+
+    version: str
+    kind: str
+    name: str
+    path: Path
+    base_dir: Path
+    files: tuple[Path, ...]
+    datasets: tuple[Dataset, ...]
+    views: tuple[View, ...]
+    runtime: Runtime
+    secrets: tuple[DeclaredStore, ...]
+    dependencies: tuple[str, ...]
+    notices: tuple[str, ...]
