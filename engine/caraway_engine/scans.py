@@ -1,5 +1,6 @@
 """One scan of files as a DataFusion table in a scratch context."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -96,9 +97,8 @@ def _add_each(context: SessionContext, name: str, scan: FileScan) -> DataFrame:
 
 
 def _definition(name: str, scan: FileScan) -> str:
-    fields = [*scan.schema, *(pa.field(*pair) for pair in _partitions(scan))]
-    columns = ", ".join(f"{_quoted(each.name)} {_sql_type(each.type)}" for each in fields)
-    keys = ", ".join(_quoted(key) for key, _ in _partitions(scan))
+    columns = _columns((field.name, field.type) for field in scan.schema)
+    keys = _columns(_partitions(scan))
     partitioned = f"PARTITIONED BY ({keys}) " if keys else ""
     paths = ", ".join("'" + _url(scan, path).replace("'", "''") + "'" for path in scan.paths)
     location = f"({paths})" if len(scan.paths) > 1 else paths
@@ -106,6 +106,10 @@ def _definition(name: str, scan: FileScan) -> str:
         f"CREATE EXTERNAL TABLE {name} ({columns}) STORED AS {scan.format.upper()} "
         f"{partitioned}LOCATION {location} {_options(scan)}"
     )
+
+
+def _columns(fields: Iterable[tuple[str, pa.DataType]]) -> str:
+    return ", ".join(f"{_quoted(name)} {_sql_type(type_)}" for name, type_ in fields)
 
 
 def _options(scan: FileScan) -> str:

@@ -53,6 +53,7 @@ def _refuse(exc: OSError) -> None:
 
 
 def _worded(path: str, exc: OSError) -> DatasetError:
+    path = path.rstrip("/") or "/"
     match exc:
         case FileNotFoundError() | NotADirectoryError():
             return DatasetError("not_found", f"'{path}' is not there; check the path in `from`")
