@@ -1,0 +1,21 @@
+"""The one place that waits by looking again; everything else waits on an event or a pipe."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def until(look: Callable[[], T], what: str, seconds: float = 10.0) -> T:
+    """Look until the answer is true, and return it.
+
+    Raises:
+        AssertionError: it never was, in the time given.
+    """
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}; last seen: {found!r}")
+        time.sleep(0.02)
+    return found
