@@ -1,6 +1,5 @@
 """One scan of files as a DataFusion table in a scratch context."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import quote
 
@@ -97,19 +96,13 @@ def _add_each(context: SessionContext, name: str, scan: FileScan) -> DataFrame:
 
 
 def _definition(name: str, scan: FileScan) -> str:
-    columns = _columns((field.name, field.type) for field in scan.schema)
-    keys = _columns(_partitions(scan))
-    partitioned = f"PARTITIONED BY ({keys}) " if keys else ""
+    columns = ", ".join(f"{_quoted(each.name)} {_sql_type(each.type)}" for each in scan.schema)
     paths = ", ".join("'" + _url(scan, path).replace("'", "''") + "'" for path in scan.paths)
     location = f"({paths})" if len(scan.paths) > 1 else paths
     return (
         f"CREATE EXTERNAL TABLE {name} ({columns}) STORED AS {scan.format.upper()} "
-        f"{partitioned}LOCATION {location} {_options(scan)}"
+        f"LOCATION {location} {_options(scan)}"
     )
-
-
-def _columns(fields: Iterable[tuple[str, pa.DataType]]) -> str:
-    return ", ".join(f"{_quoted(name)} {_sql_type(type_)}" for name, type_ in fields)
 
 
 def _options(scan: FileScan) -> str:

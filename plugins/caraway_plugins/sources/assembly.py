@@ -14,7 +14,7 @@ from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.shapes import FileShape
 from caraway_plugins.sources.storage import Storage
 
-# The engine knows the files of a folder of JSON arrays by these ends only.
+# The engine lists folders of JSON arrays by this ending only, and without partitions.
 _ARRAY_SUFFIX = ".json"
 
 
@@ -57,8 +57,7 @@ def assemble(
     columns = pa.schema([field for field in columns if field.name not in keys])
     groups = _grouped(storage, listing, files, columns)
     by_name = {field.name: field for field in partition_columns}
-    scans = tuple(_scan(storage, listing, group, members, params, by_name)
-                  for group, members in groups)  # fmt: skip
+    scans = tuple(_scan(storage, listing, *each, params, by_name) for each in groups)
     typed = schemas.viewed(pa.schema(partition_columns)) if is_parquet else partition_columns
     return FilesTable(pa.schema([*columns, *(typed if keys else ())]), scans)
 
@@ -77,7 +76,8 @@ def _named(file: FileShape, declared: Sequence[pa.Field], params: Params) -> Fil
             f"'{file.title}' has {len(file.schema)} columns and no header; `columns` declares "
             f"{len(names)}",
         )
-    return replace(file, schema=file.schema.rename_columns(names))
+    types = [field.type for field in file.schema]
+    return replace(file, schema=pa.schema([*zip(names, types, strict=True)]))
 
 
 def _refuse_clash(files: Sequence[FileShape], keys: set[str]) -> None:
@@ -176,7 +176,7 @@ def _is_by_name(group: _Group, has_partitions: bool) -> bool:
     # others: they are read as listed, until the listing is seen to have changed.
     if group.kind.format in ("csv", "arrow"):
         return has_partitions
-    return True
+    return not (group.is_json_array and has_partitions)
 
 
 def _scan(

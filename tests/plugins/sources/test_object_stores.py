@@ -22,7 +22,7 @@ Make = Callable[..., reading.Dataset]
 
 @pytest.fixture
 def bucket(s3_server: S3Server) -> str:
-    name = f"b-{uuid.uuid4().hex}"
+    name = f"b{uuid.uuid4().hex}"
     s3_server.bucket(name)
     return name
 
