@@ -44,15 +44,23 @@ def view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> View:
     return View(shape.name, sql, base_dir, shape.description, shape.metadata)
 
 
-def store(shape: top.SecretStore) -> DeclaredStore:
-    """Build a secret store; the path of its `from` becomes a parameter."""
+def stores(shapes_: list[top.SecretStore] | None) -> tuple[DeclaredStore, ...]:
+    """Build the secret stores; a manifest that names none reads the environment."""
+    if shapes_ is None:
+        return (DeclaredStore("env", "env"),)
+    return tuple(map(_store, shapes_))
+
+
+def _store(shape: top.SecretStore) -> DeclaredStore:
     kind, _, place = shape.from_.partition(":")
     params = {**shape.params, "path": place} if place else shape.params
     return DeclaredStore(shape.name, kind, params)
 
 
-def runtime(shape: shapes.Runtime, base_dir: Path) -> values_runtime.Runtime:
+def runtime(shape: shapes.Runtime | None, base_dir: Path) -> values_runtime.Runtime:
     """Build the runtime settings; relative paths are relative to the folder."""
+    if shape is None:
+        return values_runtime.Runtime()
     return values_runtime.Runtime(
         auth=_auth(shape.auth),
         tls=_tls(shape.tls, base_dir),
@@ -60,7 +68,7 @@ def runtime(shape: shapes.Runtime, base_dir: Path) -> values_runtime.Runtime:
         task_history=_same(values_runtime.TaskHistory, shape.task_history),
         caching=values_runtime.Caching(_results_cache(shape)),
         query=_query(shape.query, base_dir),
-        cpu_cores=shape.cpu.cores,
+        cpu_cores=shape.cpu.cores if shape.cpu else None,
         dataset_load_parallelism=shape.dataset_load_parallelism,
         shutdown_timeout_s=shape.shutdown_timeout_s,
         ready_state=shape.ready_state,
@@ -73,8 +81,10 @@ def runtime(shape: shapes.Runtime, base_dir: Path) -> values_runtime.Runtime:
     )
 
 
-def _same(value: type[Value], shape: BaseModel, **replaced: Any) -> Value:
+def _same(value: type[Value], shape: BaseModel | None, **replaced: Any) -> Value:
     """Build a value whose fields are named as those of its shape; lists become tuples."""
+    if shape is None:
+        return value()
     content = {
         field.name: getattr(shape, field.name)
         for field in fields(value)  # type: ignore[arg-type]  # every value is a dataclass
@@ -102,7 +112,7 @@ def _tls(shape: shapes.Tls | None, base_dir: Path) -> values_runtime.Tls | None:
 
 
 def _results_cache(shape: shapes.Runtime) -> values_runtime.SqlResultsCache:
-    if shape.caching.sql_results is not None:
+    if shape.caching and shape.caching.sql_results:
         return _same(values_runtime.SqlResultsCache, shape.caching.sql_results)
     if (old := shape.results_cache) is None:
         return values_runtime.SqlResultsCache()
@@ -116,16 +126,18 @@ def _results_cache(shape: shapes.Runtime) -> values_runtime.SqlResultsCache:
     )
 
 
-def _query(shape: shapes.Query, base_dir: Path) -> values_runtime.Query:
+def _query(shape: shapes.Query | None, base_dir: Path) -> values_runtime.Query:
+    if shape is None:
+        return values_runtime.Query()
     temp_directory = _path(shape.temp_directory, base_dir)
     # A limit of no time at all would refuse everything; people write 0 for "no limit".
     timeout_s = shape.timeout_s or None
-    return _same(
-        values_runtime.Query, shape, temp_directory=temp_directory, timeout_s=timeout_s
-    )
+    return _same(values_runtime.Query, shape, temp_directory=temp_directory, timeout_s=timeout_s)
 
 
-def _telemetry(shape: shapes.Telemetry) -> values_runtime.Telemetry:
+def _telemetry(shape: shapes.Telemetry | None) -> values_runtime.Telemetry:
+    if shape is None:
+        return values_runtime.Telemetry()
     exporter = shape.otel_exporter and _same(values_runtime.OtelExporter, shape.otel_exporter)
     return _same(values_runtime.Telemetry, shape, otel_exporter=exporter)
 

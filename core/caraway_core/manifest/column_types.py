@@ -2,8 +2,7 @@
 
 import functools
 import re
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,9 +44,7 @@ _PLAIN = {
     **{name: name for name in ("float32", "float64", "string", "binary", "date32")},
 }
 _SIZED_TEXT = re.compile(r"(varchar|char|character varying|varbinary)\s*\(\s*\d{1,9}\s*\)")
-_DECIMAL = re.compile(
-    r"(?:decimal|numeric)(?:\s*\(\s*([0-9]{1,3})\s*(?:,\s*([0-9]{1,3})\s*)?\))?"
-)
+_DECIMAL = re.compile(r"(?:decimal|numeric)(?:\s*\(\s*([0-9]{1,3})\s*(?:,\s*([0-9]{1,3})\s*)?\))?")
 _TIMESTAMP = re.compile(
     r"(timestamptz|timestamp)(?:\s*\(\s*([0-9])\s*\))?(\s+with time zone|\s+without time zone)?"
 )
@@ -110,7 +107,7 @@ def _timestamp(match: "re.Match[str]") -> "pa.DataType | None":
 
 
 @functools.cache
-def _arrow() -> ModuleType:
+def _arrow() -> Any:  # pyarrow publishes no types
     # Arrow takes longer to import than everything else here, and most manifests declare no types.
     import pyarrow
 

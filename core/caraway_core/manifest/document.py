@@ -66,9 +66,7 @@ class Document:
 
     def problem(self, location: Location, message: str) -> Problem:
         """Word a problem with what stands at the location."""
-        return Problem(
-            str(self.path), self.line(location), dotted(self.prefix + location), message
-        )
+        return Problem(str(self.path), self.line(location), dotted(self.prefix + location), message)
 
 
 def dotted(location: Location) -> str:
@@ -210,8 +208,8 @@ class _Builder:
         self._add(line, f"the tag '{event.tag}' is not supported", self._location())
         return str(event.value)
 
-    def _alias(self, anchor: str, line: int) -> None:
-        node = self._anchors.get(anchor)
+    def _alias(self, anchor: str | None, line: int) -> None:
+        node = self._anchors.get(anchor or "")
         if node is None:
             raise self._stop(line, f"the alias '*{anchor}' stands for nothing yet, or for itself")
         if self._is_key_wanted():

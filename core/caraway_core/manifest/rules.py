@@ -28,7 +28,9 @@ def dataset(document: Document) -> Iterator[Problem]:
     settings = _mapping(document.value, "acceleration")
     for key in _NEED_TIME_COLUMN:
         if settings.get(key) is not None and document.value.get("time_column") is None:
-            yield document.problem(("acceleration", key), f"'{key}' needs the dataset's 'time_column'")
+            yield document.problem(
+                ("acceleration", key), f"'{key}' needs the dataset's 'time_column'"
+            )
 
 
 def view(document: Document) -> Iterator[Problem]:

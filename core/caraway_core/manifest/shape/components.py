@@ -12,11 +12,11 @@ class Catalog(Section):
     from_: Text = Field(alias="from")
     name: Text
     description: str | None = None
-    include: TextList = []
+    include: TextList = Field(default_factory=list)
     access: Literal["read", "read_write", "read_write_create"] = "read"
-    dataset_params: Texts = {}
-    params: Texts = {}
-    metadata: Anything = {}
+    dataset_params: Texts = Field(default_factory=dict)
+    params: Texts = Field(default_factory=dict)
+    metadata: Anything = Field(default_factory=dict)
     acceleration: Acceleration | None = None
     depends_on: TextList = Field([], alias="dependsOn")
 
@@ -27,22 +27,22 @@ class Component(Section):
     from_: Text = Field(alias="from")
     name: Text
     description: str | None = None
-    params: Texts = {}
-    metadata: Anything = {}
+    params: Texts = Field(default_factory=dict)
+    metadata: Anything = Field(default_factory=dict)
     depends_on: TextList = Field([], alias="dependsOn")
 
 
 class Model(Component):
-    files: list[Anything] = []
-    datasets: TextList = []
+    files: list[Anything] = Field(default_factory=list)
+    datasets: TextList = Field(default_factory=list)
 
 
 class Embedding(Component):
-    files: list[Anything] = []
+    files: list[Anything] = Field(default_factory=list)
 
 
 class Reranker(Component):
-    files: list[Anything] = []
+    files: list[Anything] = Field(default_factory=list)
 
 
 class SearchEngine(Component):
@@ -50,7 +50,7 @@ class SearchEngine(Component):
 
 
 class Tool(Component):
-    env: Texts = {}
+    env: Texts = Field(default_factory=dict)
     as_sql: bool = False
 
 
@@ -58,7 +58,7 @@ class Evaluation(Section):
     name: Text
     description: str | None = None
     dataset: Text | None = None
-    scorers: TextList = []
+    scorers: TextList = Field(default_factory=list)
     depends_on: TextList = Field([], alias="dependsOn")
 
 
@@ -72,15 +72,15 @@ class Worker(Section):
     name: Text
     type: Text | None = None
     description: str | None = None
-    models: list[WorkerModel] = []
+    models: list[WorkerModel] = Field(default_factory=list)
     sql: Text | None = None
     cron: Text | None = None
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
     depends_on: TextList = Field([], alias="dependsOn")
 
 
 class Signature(Section):
-    args: list[Anything] | Anything = []
+    args: list[Anything] | Anything = Field(default_factory=list)
     returns: str | Anything | None = None
 
 
@@ -92,4 +92,4 @@ class Function(Section):
     body: Written | None = None
     volatility: Literal["immutable", "stable", "volatile"] | None = None
     as_tool: bool = False
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)

@@ -58,34 +58,34 @@ class Chunking(Section):
 
 class ColumnEmbedding(Section):
     from_: Text = Field(alias="from")
-    row_id: TextList = []
+    row_id: TextList = Field(default_factory=list)
     chunking: Chunking | None = None
 
 
 class ColumnFullTextSearch(Section):
     enabled: bool = True
-    row_id: TextList = []
+    row_id: TextList = Field(default_factory=list)
 
 
 class Column(Section):
     name: Annotated[Written, Field(min_length=1)]
     type: Annotated[str, AfterValidator(_check_type)] | None = None
     description: str | None = None
-    metadata: Anything = {}
-    embeddings: list[ColumnEmbedding] = []
+    metadata: Anything = Field(default_factory=dict)
+    embeddings: list[ColumnEmbedding] = Field(default_factory=list)
     full_text_search: ColumnFullTextSearch | None = None
 
 
 class Vectors(Section):
     enabled: bool = True
     engine: Text | None = None
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
 
 
 class FullTextSearch(Section):
     enabled: bool = True
     engine: Text | None = None
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
 
 
 class Replication(Section):
@@ -118,16 +118,18 @@ class Acceleration(Section):
     retention_check_enabled: bool = False
     on_zero_results: Literal["return_empty", "use_source"] = "return_empty"
     primary_key: Text | None = None
-    indexes: dict[str, Literal["enabled", "unique"]] = {}
-    on_conflict: dict[str, Literal["drop", "upsert", "upsert_dedup", "upsert_dedup_by_row_id"]] = {}
-    partition_by: Annotated[list[str], BeforeValidator(_partitions)] = []
+    indexes: dict[str, Literal["enabled", "unique"]] = Field(default_factory=dict)
+    on_conflict: dict[str, Literal["drop", "upsert", "upsert_dedup", "upsert_dedup_by_row_id"]] = (
+        Field(default_factory=dict)
+    )
+    partition_by: Annotated[list[str], BeforeValidator(_partitions)] = Field(default_factory=list)
     snapshots: Literal["disabled", "enabled", "bootstrap_only", "create_only"] = "disabled"
     snapshots_trigger: Text | None = None
     snapshots_trigger_threshold: Written | None = None
     snapshots_compaction: Written | None = None
     snapshots_creation_policy: Text | None = None
     write_mode: Literal["write_through", "write_back"] = "write_through"
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
     metrics: Anything | list[Anything] | None = None
 
 
@@ -135,10 +137,10 @@ class Dataset(Section):
     from_: Annotated[Text, AfterValidator(_check_origin)] = Field(alias="from")
     name: TableName
     description: str | None = None
-    metadata: Anything = {}
+    metadata: Anything = Field(default_factory=dict)
     access: Access = "read"
-    params: Texts = {}
-    columns: list[Column] = []
+    params: Texts = Field(default_factory=dict)
+    columns: list[Column] = Field(default_factory=list)
     time_column: Text | None = None
     time_format: (
         Literal["timestamp", "timestamptz", "unix_seconds", "unix_millis", "ISO8601", "date"] | None
@@ -162,5 +164,5 @@ class View(Section):
     description: str | None = None
     sql: Text | None = None
     sql_ref: Text | None = None
-    metadata: Anything = {}
+    metadata: Anything = Field(default_factory=dict)
     acceleration: Acceleration | None = None

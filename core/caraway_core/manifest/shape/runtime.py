@@ -29,7 +29,7 @@ EvictionPolicy = Literal["lru", "tiny_lfu"]
 
 class ApiKey(Section):
     enabled: bool = True
-    keys: list[Written] = []
+    keys: list[Written] = Field(default_factory=list)
 
 
 class OidcClaims(Section):
@@ -41,8 +41,8 @@ class OidcClaims(Section):
 class Oidc(Section):
     enabled: bool = True
     issuer_url: Text | None = None
-    audience: TextList = []
-    groups_claims: TextList = []
+    audience: TextList = Field(default_factory=list)
+    groups_claims: TextList = Field(default_factory=list)
     claims: OidcClaims | None = None
 
 
@@ -64,7 +64,7 @@ class Tls(Section):
 
 class Cors(Section):
     enabled: bool = False
-    allowed_origins: TextList = ["*"]
+    allowed_origins: TextList = Field(default_factory=lambda: ["*"])
 
 
 class TaskHistory(Section):
@@ -133,21 +133,21 @@ class Http(Section):
 
 
 class Mcp(Section):
-    allowed_hosts: TextList = []
+    allowed_hosts: TextList = Field(default_factory=list)
 
 
 class OtelExporter(Section):
     enabled: bool = True
     endpoint: Text | None = None
     push_interval_s: PositiveDuration = Field(60.0, alias="push_interval")
-    headers: Texts = {}
-    metrics: TextList = []
+    headers: Texts = Field(default_factory=dict)
+    metrics: TextList = Field(default_factory=list)
 
 
 class Telemetry(Section):
     enabled: bool = True
     metric_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_:]*$")] = ""
-    properties: Texts = {}
+    properties: Texts = Field(default_factory=dict)
     otel_exporter: OtelExporter | None = None
 
 
@@ -162,24 +162,24 @@ def _output_level(value: object) -> object:
 class Runtime(Section):
     auth: Auth | None = None
     tls: Tls | None = None
-    cors: Cors = Cors()
-    task_history: TaskHistory = TaskHistory()
-    caching: Caching = Caching()
+    cors: Cors | None = None
+    task_history: TaskHistory | None = None
+    caching: Caching | None = None
     results_cache: ResultsCache | None = None
-    query: Query = Query()
-    cpu: Cpu = Cpu()
+    query: Query | None = None
+    cpu: Cpu | None = None
     dataset_load_parallelism: Count | None = None
     shutdown_timeout_s: Duration = Field(30.0, alias="shutdown_timeout")
     ready_state: ReadyState = "on_load"
     output_level: Annotated[
         Literal["info", "verbose", "very_verbose"] | None, BeforeValidator(_output_level)
     ] = None
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
     source_rate_control: Anything | None = None
-    flight: Flight = Flight()
-    http: Http = Http()
-    mcp: Mcp = Mcp()
-    telemetry: Telemetry = Telemetry()
+    flight: Flight | None = None
+    http: Http | None = None
+    mcp: Mcp | None = None
+    telemetry: Telemetry | None = None
     metrics: list[Anything] | Anything | None = None
     functions: Functions | None = None
     policy: Anything | None = None

@@ -44,20 +44,20 @@ class SecretStore(Section):
     from_: Annotated[Text, AfterValidator(_check_store)] = Field(alias="from")
     name: Annotated[Written, AfterValidator(_check_store_name)]
     description: str | None = None
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
 
 
 class Management(Section):
     enabled: bool = False
     api_key: Written | None = None
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
 
 
 class Snapshots(Section):
     enabled: bool = True
     location: Text | None = None
     bootstrap_on_failure_behavior: Text | None = None
-    params: Texts = {}
+    params: Texts = Field(default_factory=dict)
 
 
 Components = list[dict[str, Any]]
@@ -68,24 +68,24 @@ class Manifest(Section):
     version: Literal["v1", "v1beta1", "v2"] = "v2"
     kind: Literal["Caraway", "Spicepod"] = "Caraway"
     name: Annotated[Written, Field(min_length=1)]
-    runtime: Runtime = Runtime()
+    runtime: Runtime | None = None
     management: Management | None = None
     snapshots: Snapshots | None = None
-    extensions: dict[str, Anything] = {}
-    secrets: list[SecretStore] = [SecretStore.model_construct(from_="env", name="env", params={})]
-    metadata: Anything = {}
-    catalogs: Components = []
-    datasets: Components = []
-    views: Components = []
-    models: Components = []
-    embeddings: Components = []
-    rerankers: Components = []
-    search_engines: Components = []
-    tools: Components = []
-    workers: Components = []
-    functions: Components = []
-    evals: Components = []
-    dependencies: list[Text] = []
+    extensions: dict[str, Anything] = Field(default_factory=dict)
+    secrets: list[SecretStore] | None = None
+    metadata: Anything = Field(default_factory=dict)
+    catalogs: Components = Field(default_factory=list)
+    datasets: Components = Field(default_factory=list)
+    views: Components = Field(default_factory=list)
+    models: Components = Field(default_factory=list)
+    embeddings: Components = Field(default_factory=list)
+    rerankers: Components = Field(default_factory=list)
+    search_engines: Components = Field(default_factory=list)
+    tools: Components = Field(default_factory=list)
+    workers: Components = Field(default_factory=list)
+    functions: Components = Field(default_factory=list)
+    evals: Components = Field(default_factory=list)
+    dependencies: list[Text] = Field(default_factory=list)
 
 
 COMPONENTS: dict[str, type[Section]] = {

@@ -1,0 +1,195 @@
+"""Reads a manifest and everything it refers to, and gathers every problem on the way."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from caraway_core.errors import ManifestError, Problem
+from caraway_core.manifest import (
+    building,
+    checking,
+    document,
+    names,
+    notices,
+    places,
+    rules,
+    unsupported,
+)
+from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.shape import dataset as shapes
+from caraway_core.manifest.shape import top
+from caraway_core.manifest.values import Dataset, Manifest, View
+
+_RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
+    "datasets": rules.dataset,
+    "views": rules.view,
+}
+_REFUSALS = {"datasets": unsupported.IN_DATASET, "views": unsupported.IN_VIEW}
+
+
+def load(path: Path) -> Manifest:
+    """Read a manifest file, or the one in a folder, and everything it refers to.
+
+    Raises:
+        ManifestError: it cannot be used; the error holds every problem.
+    """
+    try:
+        file = places.manifest_file(path)
+    except ValueError as exc:
+        raise ManifestError([Problem(str(path), 0, "", str(exc))]) from exc
+    return _Loading(file).manifest()
+
+
+class _Loading:
+    """The state of one load: what was read so far, and what was wrong with it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._problems: list[Problem] = []
+        self._notices: list[str] = []
+        self._files: dict[Path, None] = {}
+        self._datasets: list[Dataset] = []
+        self._views: list[View] = []
+        self._declared: dict[str, str] = {}
+        self._finished: set[Path] = set()
+
+    def manifest(self) -> Manifest:
+        root = self._load(self._file, trail=())
+        if self._problems or root is None:
+            raise ManifestError(self._problems)
+        base_dir = self._file.parent
+        return Manifest(
+            version=root.version,
+            kind=root.kind,
+            name=root.name,
+            path=self._file,
+            base_dir=base_dir,
+            files=tuple(self._files),
+            datasets=tuple(self._datasets),
+            views=tuple(self._views),
+            runtime=building.runtime(root.runtime, base_dir),
+            secrets=building.stores(root.secrets),
+            dependencies=tuple(root.dependencies),
+            notices=tuple(self._notices),
+        )
+
+    def _load(self, file: Path, trail: tuple[Path, ...]) -> top.Manifest | None:
+        """Read one manifest file; `trail` are the manifests that led to it."""
+        content = self._read(file)
+        if content is None:
+            return None
+        checked = checking.check(top.Manifest, content)
+        self._problems += checked.problems
+        self._problems += rules.manifest(content)
+        self._problems += unsupported.problems(content, unsupported.IN_MANIFEST)
+        self._notices += notices.of_dependency(content) if trail else notices.of_manifest(content)
+        self._load_dependencies(content, (*trail, file))
+        self._load_components(content)
+        return checked.shape
+
+    def _read(self, file: Path) -> Document | None:
+        self._files[file] = None
+        try:
+            return document.read(file)
+        except ManifestError as exc:
+            self._problems += exc.problems
+            return None
+
+    def _load_dependencies(self, content: Document, trail: tuple[Path, ...]) -> None:
+        for index, text in enumerate(_items(content, "dependencies")):
+            if not isinstance(text, str) or not text:
+                continue
+            try:
+                file = places.manifest_file(places.sibling(content.path.parent, text))
+                self._load_dependency(file, trail)
+            except ValueError as exc:
+                self._problems.append(content.problem(("dependencies", index), str(exc)))
+
+    def _load_dependency(self, file: Path, trail: tuple[Path, ...]) -> None:
+        seen = [passed.resolve() for passed in trail]
+        if file.resolve() in seen:
+            circle = [*trail[seen.index(file.resolve()) :], file]
+            raise ValueError(f"the dependencies form a circle: {' -> '.join(map(str, circle))}")
+        # Two dependencies may share a third: it is read once.
+        if file.resolve() not in self._finished:
+            self._load(file, trail)
+            self._finished.add(file.resolve())
+
+    def _load_components(self, content: Document) -> None:
+        for section in top.COMPONENTS:
+            for index, item in enumerate(_items(content, section)):
+                if isinstance(item, dict):
+                    self._load_component(section, content.part(section, index))
+
+    def _load_component(self, section: str, item: Document) -> None:
+        found = self._follow(section, item) if "ref" in item.value else item
+        if found is None:
+            return
+        checked = checking.check(top.COMPONENTS[section], found)
+        self._problems += checked.problems
+        if section in _RULES:
+            self._problems += _RULES[section](found)
+            self._problems += unsupported.problems(found, _REFUSALS[section])
+        if section == "datasets":
+            self._notices += notices.of_dataset(found)
+        match checked.shape:
+            case shapes.Dataset() as shape:
+                self._add_dataset(shape, found)
+            case shapes.View() as shape:
+                self._add_view(shape, found)
+
+    def _follow(self, section: str, item: Document) -> Document | None:
+        """Read what stands behind a `ref`."""
+        text = item.value["ref"]
+        for key in set(item.value) - {"ref", "dependsOn"}:
+            self._add(item, (key,), f"'{key}' cannot stand beside 'ref'; move it into that file")
+        if not isinstance(text, str) or not text:
+            self._add(item, ("ref",), "must be the path of a file or a folder")
+            return None
+        try:
+            return self._read(
+                places.component_file(places.sibling(item.path.parent, text), section)
+            )
+        except ValueError as exc:
+            self._add(item, ("ref",), str(exc))
+            return None
+
+    def _add_dataset(self, shape: shapes.Dataset, found: Document) -> None:
+        if self._is_new(shape.name, found):
+            self._datasets.append(building.dataset(shape, found.path.parent))
+
+    def _add_view(self, shape: shapes.View, found: Document) -> None:
+        is_new = self._is_new(shape.name, found)
+        sql = shape.sql if shape.sql_ref is None else self._sql(shape.sql_ref, found)
+        if is_new and sql is not None:
+            self._views.append(building.view(shape, sql, found.path.parent))
+
+    def _sql(self, text: str, found: Document) -> str | None:
+        file = places.sibling(found.path.parent, text)
+        self._files[file] = None
+        try:
+            sql = document.read_text(file)
+        except ManifestError as exc:
+            message = f"the file '{file}' {exc.problems[0].message}"
+            self._add(found, ("sql_ref",), message)
+            return None
+        if not sql.strip():
+            self._add(found, ("sql_ref",), f"the file '{file}' is empty")
+            return None
+        return sql
+
+    def _is_new(self, name: str, found: Document) -> bool:
+        first = self._declared.get(names.identity(name))
+        if first is not None:
+            self._add(found, ("name",), f"the name '{name}' is taken: it is declared at {first}")
+            return False
+        self._declared[names.identity(name)] = f"{found.path}:{found.line(('name',))}"
+        return True
+
+    def _add(self, where: Document, location: Location, message: str) -> None:
+        self._problems.append(where.problem(location, message))
+
+
+def _items(content: Document, section: str) -> Iterable[Any]:
+    items = content.value.get(section)
+    return items if isinstance(items, list) else ()

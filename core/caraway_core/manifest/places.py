@@ -1,0 +1,58 @@
+"""Which file a path of a manifest means."""
+
+import os
+from pathlib import Path
+
+MANIFEST_FILES = ("caraway.yaml", "caraway.yml", "spicepod.yaml", "spicepod.yml")
+SINGULAR = {
+    "catalogs": "catalog",
+    "datasets": "dataset",
+    "views": "view",
+    "models": "model",
+    "embeddings": "embedding",
+    "rerankers": "reranker",
+    "search_engines": "search_engine",
+    "tools": "tool",
+    "workers": "worker",
+    "functions": "function",
+    "evals": "eval",
+}
+
+
+def manifest_file(path: Path) -> Path:
+    """Return the manifest that a path means: the file itself, or the one in the folder.
+
+    Raises:
+        ValueError: there is none; the message says what to do.
+    """
+    return _file(path, MANIFEST_FILES, "give the path of a manifest file or of its folder")
+
+
+def component_file(path: Path, section: str) -> Path:
+    """Return the file that a `ref` in the section means.
+
+    Raises:
+        ValueError: there is none; the message says what to do.
+    """
+    singular = SINGULAR[section]
+    remedy = f"a 'ref' is a YAML file, or a folder that holds {singular}.yaml"
+    return _file(path, (f"{singular}.yaml", f"{singular}.yml"), remedy)
+
+
+def sibling(base_dir: Path, text: str) -> Path:
+    """Return a path that a file in the folder names, without `..` where that is possible."""
+    return Path(os.path.normpath(base_dir / text))
+
+
+def _file(path: Path, candidates: tuple[str, ...], remedy: str) -> Path:
+    try:
+        if not path.is_dir():
+            if not path.exists():
+                raise ValueError(f"there is no '{path}'; {remedy}")
+            return path
+        found = [path / name for name in candidates if (path / name).is_file()]
+    except OSError as exc:
+        raise ValueError(f"'{path}' cannot be read: {exc.strerror}; {remedy}") from exc
+    if not found:
+        raise ValueError(f"the folder '{path}' holds none of {', '.join(candidates)}; {remedy}")
+    return found[0]

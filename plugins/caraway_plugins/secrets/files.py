@@ -1,0 +1,51 @@
+"""Secrets in a folder, one file each, as Kubernetes mounts them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from caraway_core.errors import CarawayError
+
+_MAX_SECRET_BYTES = 1024 * 1024
+
+
+class Files:
+    """The folder at `params.path`; files are read when asked for, so rotated secrets are seen."""
+
+    def __init__(
+        self, params: Mapping[str, str], base_dir: Path, environ: Mapping[str, str]
+    ) -> None:
+        if not params.get("path"):
+            raise CarawayError(
+                "secret store 'file' needs the folder of the secrets; write 'from: file:/path'"
+            )
+        # `file:///run/secrets` means the same folder as `file:/run/secrets`.
+        self._folder = base_dir / params["path"].removeprefix("//")
+        if not self._folder.is_dir():
+            raise CarawayError(f"secret store 'file': there is no folder '{self._folder}'")
+
+    def get(self, name: str) -> str | None:
+        """Return the content of the file of this name, without the newline at its end.
+
+        Raises:
+            CarawayError: the name leads out of the folder, or the file cannot be read.
+        """
+        if name in ("", ".") or ".." in name or any(mark in name for mark in "/\\\0"):
+            raise CarawayError(f"'{name}' is not the name of a secret: it must be a file name")
+        path = self._folder / name
+        if not path.is_file():
+            return None
+        return _read(path)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_MAX_SECRET_BYTES + 1)
+        text = content.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = getattr(exc, "strerror", None) or "it is not UTF-8 text"
+        # Not chained: the text of a decoding error quotes bytes of the secret.
+        raise CarawayError(f"the secret in '{path}' cannot be read: {reason}") from None
+    if len(content) > _MAX_SECRET_BYTES:
+        raise CarawayError(f"the secret in '{path}' is larger than 1 MiB")
+    return text.removesuffix("\n").removesuffix("\r")
