@@ -33,6 +33,9 @@ _SQL_TYPES = {
 }
 
 
+_TEXT_IS_VIEW = "datafusion.sql_parser.map_string_types_to_utf8view"
+
+
 def add(context: SessionContext, name: str, scan: FileScan) -> DataFrame:
     """Register a scan under a name and return its rows, read with the schema of the scan."""
     if scan.format == "csv":
@@ -40,6 +43,8 @@ def add(context: SessionContext, name: str, scan: FileScan) -> DataFrame:
     elif len(scan.paths) == 1 and not scan.json_array:
         _add_one(context, name, scan, scan.paths[0])
     elif scan.json_array or _is_expressible(scan.schema):
+        views = "true" if pa.string_view() in scan.schema.types else "false"
+        context.sql(f"SET {_TEXT_IS_VIEW} = {views}").collect()
         context.sql(_definition(name, scan)).collect()
     else:
         return _add_each(context, name, scan)

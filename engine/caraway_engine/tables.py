@@ -1,5 +1,9 @@
 """Table specs as DataFusion tables. A table is made in a scratch context and then taken out."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
 import pyarrow as pa
 from datafusion import DataFrame, Expr, SessionConfig, SessionContext, col, lit
 from datafusion import functions as f
@@ -9,24 +13,31 @@ from caraway_core.tables import FileScan, FilesTable, MemoryTable
 from caraway_engine import object_stores, scans
 
 
+_NAME = "scan_{}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A scan and the rows that it gives."""
+
+    scan: FileScan
+    rows: DataFrame
+
+
 def build_table(spec: FilesTable | MemoryTable) -> Table:
     """Make a table of a spec; contexts that run queries over it need its object stores, too."""
     context = _scratch()
     if isinstance(spec, MemoryTable):
         return _memory(context, spec)
     object_stores.register(context, spec)
-    if len(spec.scans) == 1 and _is_whole(spec.scans[0], spec.schema):
-        scans.add(context, "scan", spec.scans[0])
-        return context.catalog().schema().table("scan")
-    return _union(context, spec).into_view()
+    read = [_Read(scan, _added(context, number, scan)) for number, scan in enumerate(spec.scans)]
+    if len(read) == 1 and _is_whole(read[0], spec.schema) and context.table_exist(_NAME.format(0)):
+        return context.catalog().schema().table(_NAME.format(0))
+    return _union(read, spec.schema).into_view()
 
 
 def _scratch() -> SessionContext:
-    config = (
-        SessionConfig()
-        .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
-        .set("datafusion.sql_parser.map_string_types_to_utf8view", "false")
-    )
+    config = SessionConfig().set("datafusion.execution.listing_table_ignore_subdirectory", "false")
     context = SessionContext(config)
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
     return context
@@ -39,24 +50,24 @@ def _memory(context: SessionContext, spec: MemoryTable) -> Table:
     return context.catalog().schema().table("memory")
 
 
-def _is_whole(scan: FileScan, schema: pa.Schema) -> bool:
+def _is_whole(read: _Read, schema: pa.Schema) -> bool:
     """Whether the scan is the table as it stands, with nothing left to cast, add or reorder."""
-    partitions = () if scan.partition_values is not None else scan.partition_columns
-    fields = [(each.name, each.type) for each in (*scan.schema, *partitions)]
-    # The JSON array reader is set up by SQL, whose types differ from ours in details.
-    is_exact = not scan.json_array and not (scan.csv and scan.csv.null_regex)
-    return is_exact and fields == [(each.name, each.type) for each in schema]
+    if read.scan.csv and read.scan.csv.null_regex:
+        return False
+    fields = [(each.name, each.type) for each in read.rows.schema()]
+    return fields == [(each.name, each.type) for each in schema]
 
 
-def _union(context: SessionContext, spec: FilesTable) -> DataFrame:
-    union: DataFrame | None = None
-    for number, scan in enumerate(spec.scans):
-        rows = scans.add(context, f"scan_{number}", _as_read(scan))
-        columns = _columns(scan, rows.schema())
-        chosen = rows.select(*(_expression(field, columns) for field in spec.schema))
-        union = chosen if union is None else union.union(chosen)
-    assert union is not None, "a FilesTable holds at least one scan"
-    return union
+def _union(read: Sequence[_Read], schema: pa.Schema) -> DataFrame:
+    chosen = []
+    for each in read:
+        columns = _columns(each.scan, each.rows.schema())
+        chosen.append(each.rows.select(*(_expression(field, columns) for field in schema)))
+    return reduce(DataFrame.union, chosen)
+
+
+def _added(context: SessionContext, number: int, scan: FileScan) -> DataFrame:
+    return scans.add(context, _NAME.format(number), _as_read(scan))
 
 
 def _as_read(scan: FileScan) -> FileScan:
@@ -64,17 +75,7 @@ def _as_read(scan: FileScan) -> FileScan:
     if not scan.csv or not scan.csv.null_regex:
         return scan
     text = pa.schema([field.with_type(pa.string()) for field in scan.schema])
-    return FileScan(
-        format=scan.format,
-        paths=scan.paths,
-        schema=text,
-        extension=scan.extension,
-        compression=scan.compression,
-        csv=scan.csv,
-        partition_columns=scan.partition_columns,
-        partition_values=scan.partition_values,
-        store=scan.store,
-    )
+    return replace(scan, schema=text)
 
 
 def _columns(scan: FileScan, read: pa.Schema) -> dict[str, tuple[Expr, pa.DataType]]:
@@ -83,7 +84,7 @@ def _columns(scan: FileScan, read: pa.Schema) -> dict[str, tuple[Expr, pa.DataTy
     found = {field.name: (_column(field.name), field.type) for field in read}
     if regex:
         found |= {
-            name: (_null_where(found[name][0], regex), pa.string()) for name in scan.schema.names
+            name: (_null_where(found[name][0], regex), pa.null()) for name in scan.schema.names
         }
     if scan.partition_values is not None:
         for field, value in zip(scan.partition_columns, scan.partition_values, strict=True):
@@ -95,9 +96,10 @@ def _expression(field: pa.Field, columns: dict[str, tuple[Expr, pa.DataType]]) -
     if field.name not in columns:
         return lit(None).cast(field.type).alias(field.name)
     expression, type_ = columns[field.name]
-    if type_ != field.type:
-        expression = expression.cast(field.type)
-    return expression.alias(field.name)
+    if type_ == field.type:
+        # DataFusion 55 cannot push `u['n']` through a column that is renamed to its own name.
+        return expression
+    return expression.cast(field.type).alias(field.name)
 
 
 def _column(name: str) -> Expr:
