@@ -58,7 +58,7 @@ def services(
         history=history,
         tallies=tallies,
         keyring=_keyring(settings, secrets, manifest),
-        max_body_bytes=settings.http.max_body_size,
+        max_body_bytes=settings.http.max_body_size_bytes,
         connections=(
             Connection("http", status="Initializing"),
             Connection("flight"),
@@ -68,12 +68,27 @@ def services(
     )
 
 
-def certificate(settings: manifests.Runtime, base_dir: Path) -> Certificate | None:
-    """Load the certificate that the manifest names, if it names one."""
+def certificate(
+    settings: manifests.Runtime, secrets: SecretResolver, folder: Path
+) -> Certificate | None:
+    """Load the certificate that the manifest names, if it names one.
+
+    PEM texts are written to `folder`, since the TLS library reads files only.
+    """
     tls = settings.tls
-    if tls is None or not tls.enabled:
+    if tls is None:
         return None
-    return Certificate(base_dir / tls.certificate_file, base_dir / tls.key_file)
+    return Certificate(
+        tls.certificate_file
+        or _pem_file(folder / "tls.crt", secrets.expand(tls.certificate or "")),
+        tls.key_file or _pem_file(folder / "tls.key", secrets.expand(tls.key or "")),
+    )
+
+
+def _pem_file(path: Path, text: str) -> Path:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(text)
+    return path
 
 
 def cors_origins(settings: manifests.Runtime) -> list[str] | None:
@@ -88,8 +103,8 @@ def _engine(settings: manifests.Runtime, spill: Path) -> EngineSettings:
     query = settings.query
     return EngineSettings(
         target_partitions=query.target_partitions or _cores(settings),
-        memory_limit_bytes=query.memory_limit,
-        temp_directory=Path(query.temp_directory) if query.temp_directory else spill,
+        memory_limit_bytes=query.memory_limit_bytes,
+        temp_directory=query.temp_directory or spill,
         spill_compression=query.spill_compression,
     )
 
@@ -104,15 +119,15 @@ def _history(
     history = TaskHistory(
         HistorySettings(
             enabled=wanted.enabled,
-            retention_s=wanted.retention_period,
+            retention_s=wanted.retention_period_s,
             captures_output=wanted.captured_output != "none",
-            min_sql_duration_s=wanted.min_sql_duration or 0.0,
+            min_sql_duration_s=wanted.min_sql_duration_s,
         ),
         data.node_id,
         time.time_ns,
     )
     exporter = settings.telemetry.otel_exporter
-    if exporter is not None and exporter.enabled:
+    if exporter is not None and exporter.enabled and exporter.endpoint:
         # Imported here: it costs a fifth of a second that most starts need not pay.
         from caraway_scheduler.history.exporting import TraceExporter
 
@@ -140,16 +155,16 @@ def _queries(
         running = _QUERIES_PER_CORE * _cores(settings)
     cache = None
     if caching.enabled:
-        wanted = CacheSettings(max_size_bytes=caching.max_size, ttl_s=caching.item_ttl)
+        wanted = CacheSettings(max_size_bytes=caching.max_size_bytes, ttl_s=caching.item_ttl_s)
         cache = ResultsCache(wanted, time.monotonic)
     return QueryService(
         dispatch,
         lambda: (catalog.version, catalog.writable),
-        Admission(running or None, query.max_queued_queries, query.queue_timeout),
+        Admission(running or None, query.max_queued_queries, query.queue_timeout_s),
         cache,
         history,
         tallies,
-        query.timeout or None,
+        query.timeout_s or None,
     )
 
 
@@ -161,9 +176,9 @@ def _keyring(
     Raises:
         ManifestError: keys are asked for and every one of them is empty.
     """
-    if settings.auth is None or not settings.auth.enabled:
+    if not settings.auth.enabled:
         return None
-    keys = [manifests.split_key(secrets.expand(key)) for key in settings.auth.api_keys]
+    keys = [manifests.split_key(secrets.expand(key)) for key in settings.auth.keys]
     if not any(key for key, _ in keys):
         raise ManifestError(
             [

@@ -20,7 +20,7 @@ def run(options: RunOptions) -> int:
         CarawayError: it cannot start.
     """
     manifest = manifests.load(options.manifest)
-    logs.configure(options.log_format, manifest.runtime.output_level)
+    logs.configure(options.log_format, manifest.runtime.output_level or "info")
 
     async def serve() -> None:
         with DataDirectory(options.data_dir) as data:

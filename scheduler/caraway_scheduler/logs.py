@@ -10,6 +10,7 @@ from caraway_core.settings import LogFormat
 from caraway_scheduler.api.gates.observing import trace_id
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+_TOLD = ("ASGI callable returned without completing", "Exception in ASGI application")
 _LEVELS = {"info": logging.INFO, "verbose": logging.DEBUG, "very_verbose": logging.DEBUG}
 
 
@@ -25,8 +26,9 @@ def configure(format_: LogFormat, output_level: str = "info", stream: TextIO = s
 
 
 def _worth_a_line(record: logging.LogRecord) -> bool:
-    # An answer that fails after its first byte is broken off by returning early; we logged why.
-    return "ASGI callable returned without completing response" not in record.msg
+    # An answer that fails after its first byte is broken off by returning early, and what a route
+    # did not foresee is logged by its handler: both are told already, with more.
+    return record.name != "uvicorn.error" or not str(record.msg).startswith(_TOLD)
 
 
 class JsonFormatter(logging.Formatter):

@@ -42,7 +42,7 @@ class Runtime:
         settings = self._manifest.runtime
         tallies = Tallies()
         secrets = self._read_secrets(tallies)
-        certificate = assembly.certificate(settings, self._manifest.base_dir)
+        certificate = assembly.certificate(settings, secrets, data.path)
         async with AsyncExitStack() as stack:
             sockets = [
                 stack.enter_context(listeners.bind(self._options.http, "--http")),
@@ -52,7 +52,7 @@ class Runtime:
             context = certificate.context if certificate else None
             self._servers = [
                 HttpServer(app.build_api(services, assembly.cors_origins(settings)), context),
-                HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix or "")),
+                HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix)),
             ]
             self._install_signal_handlers()
             async with asyncio.TaskGroup() as tasks:
@@ -90,7 +90,7 @@ class Runtime:
     def _keepers(
         self, services: Services, certificate: Certificate | None, settings: manifests.Runtime
     ) -> list[Coroutine[None, None, None]]:
-        keepers = [_every(settings.task_history.retention_check_interval, services.history.prune)]
+        keepers = [_every(settings.task_history.retention_check_interval_s, services.history.prune)]
         if certificate is not None:
             keepers.append(_every(_CERTIFICATE_CHECK_S, certificate.reload_if_changed))
         return keepers
@@ -120,7 +120,7 @@ class Runtime:
     async def _stop(self, services: Services) -> None:
         self._announcer.stopping()
         logger.info("stopping", extra={"active_queries": len(services.queries.active)})
-        await services.queries.stop(self._manifest.runtime.shutdown_timeout)
+        await services.queries.stop(self._manifest.runtime.shutdown_timeout_s)
         for server in self._servers:
             server.stop()
 

@@ -8,15 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from caraway_core import registry
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import CatalogVersion, TableName
-from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
+from caraway_core.manifest import Dataset, Manifest, SecretResolver, View, arrow_type
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import TableSpec, ViewTable
 from caraway_scheduler.catalog import backoff, changes
-from caraway_scheduler.catalog.states import DatasetState, ViewState
+from caraway_scheduler.catalog.states import DatasetState, ReadyState, ViewState
 
 logger = logging.getLogger(__name__)
 Listener = Callable[[DatasetState], None]
@@ -45,6 +47,7 @@ class Catalog:
         self._system = system
         self.on_change = on_change
         self._secrets: SecretResolver | None = None
+        self._ready_state: ReadyState = "on_load"
         self._loading = ThreadPoolExecutor(parallelism, thread_name_prefix="loading")
         self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
         self._keepers: dict[TableName, asyncio.Task[None]] = {}
@@ -65,6 +68,7 @@ class Catalog:
         Old versions answer until their replacement is loaded.
         """
         self._secrets = secrets
+        self._ready_state = manifest.runtime.ready_state
         wanted = changes.compare(self.datasets, manifest.datasets)
         views_changed = [state.view for state in self.views.values()] != list(manifest.views)
         for name in wanted.removed:
@@ -97,7 +101,11 @@ class Catalog:
         if keeper := self._keepers.pop(name, None):
             keeper.cancel()
         old = self.datasets.get(name)
-        state = DatasetState(dataset, spec=old.spec if old else None)
+        state = DatasetState(
+            dataset,
+            ready_state=dataset.ready_state or self._ready_state,
+            spec=old.spec if old else None,
+        )
         self.datasets[name] = state
         settled = self._settled[name] = asyncio.Event()
         self._keepers[name] = asyncio.create_task(self._keep(state, settled), name=f"keep {name}")
@@ -159,7 +167,11 @@ class Catalog:
             connector=dataset.connector,
             path=path,
             params=params,
-            declared=tuple(column.field for column in dataset.columns),
+            declared=tuple(
+                pa.field(column.name, arrow_type(column.type))
+                for column in dataset.columns
+                if column.type
+            ),
             access=dataset.access,
             base_dir=dataset.base_dir,
             cache_dir=self._cache_dir,

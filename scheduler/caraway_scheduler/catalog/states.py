@@ -8,6 +8,7 @@ from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
 from caraway_core.tables import TableSpec
 
+ReadyState = Literal["on_load", "on_registration"]
 Status = Literal["initializing", "ready", "disabled", "error", "refreshing", "shuttingdown"]
 
 
@@ -16,6 +17,7 @@ class DatasetState:
     """A dataset of the manifest and how far it has come."""
 
     dataset: Dataset
+    ready_state: ReadyState = "on_load"
     status: Status = "initializing"
     error: DatasetError | None = None
     spec: TableSpec | None = None
@@ -30,7 +32,7 @@ class DatasetState:
     @property
     def is_ready(self) -> bool:
         """Whether this dataset lets the runtime be ready."""
-        if self.dataset.ready_state == "on_registration" and self.error is None:
+        if self.ready_state == "on_registration" and self.error is None:
             return True
         return self.status in ("ready", "refreshing", "disabled")
 

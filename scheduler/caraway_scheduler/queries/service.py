@@ -65,7 +65,7 @@ class QueryService:
             InvalidQueryError: the statement is empty.
             ShuttingDownError: the process takes no more work.
         """
-        statement, key = self._statement(request)
+        _, key = self._statement(request)
         if self.cache is None or key is None or request.cache_control == "bypass":
             return None
         cached = self.cache.get(key)

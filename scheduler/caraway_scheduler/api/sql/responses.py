@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from caraway_core.errors import CarawayError
@@ -21,8 +22,8 @@ _SEND_BYTES = 64 * 1024
 _COMPRESS_BYTES = 1_024
 
 
-class AnswerResponse:
-    """An ASGI response. After the first byte a failure can only be told by breaking off."""
+class AnswerResponse(Response):
+    """Sends itself; nothing of its base is used. After the first byte a failure can only be told by breaking off."""
 
     def __init__(
         self,
@@ -33,6 +34,8 @@ class AnswerResponse:
         count_bytes: Callable[[int], None],
         started: float,
     ) -> None:
+        self.status_code = 200
+        self.background = None
         self._answer = answer
         self._choice = choice
         self._coding = coding

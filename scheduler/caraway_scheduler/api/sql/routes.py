@@ -45,7 +45,7 @@ async def run_sql(request: Request) -> Response:
 
     coding = negotiation.coding(request.headers.get("accept-encoding"))
     headers = _headers(answer, services.queries, has_keys=services.keyring is not None)
-    return AnswerResponse(answer, choice, coding, headers, count_bytes, started)  # type: ignore[return-value] # an ASGI application is all that is asked of a response
+    return AnswerResponse(answer, choice, coding, headers, count_bytes, started)
 
 
 @router.get("/v1/sql/active", **documentation.LIST_ACTIVE)
