@@ -12,7 +12,6 @@ from datafusion.catalog import Table
 from caraway_core.tables import FileScan, FilesTable, MemoryTable
 from caraway_engine import object_stores, scans
 
-
 _NAME = "scan_{}"
 
 
