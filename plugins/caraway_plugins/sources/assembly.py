@@ -152,7 +152,7 @@ def _is_folder(
 ) -> bool:
     """Whether the engine, listing the folder by itself, would find just these files."""
     suffix = group.kind.suffix
-    if not listing.is_folder or not suffix or not listing.root:
+    if not listing.is_folder or not suffix:
         return False
     chosen = {file.found.path for file in members}
     listed = {each.path for each in (*listing.files, *listing.hidden)}

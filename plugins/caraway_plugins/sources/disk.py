@@ -1,8 +1,8 @@
 """Files on a local disk."""
 
 import os
+import stat
 from collections.abc import Iterator
-from pathlib import Path
 
 from caraway_core.errors import DatasetError
 from caraway_core.tables import StoreSpec
@@ -15,9 +15,14 @@ class Disk:
     store: StoreSpec | None = None
 
     def listing(self, folder: str) -> Iterator[FoundFile]:
+        seen: set[str] = set()
         for parent, folders, names in os.walk(folder, onerror=_refuse, followlinks=True):
-            folders.sort()
-            for name in sorted(names):
+            real = os.path.realpath(parent)
+            if real in seen:  # a link back to a folder above would be walked for ever
+                folders.clear()
+                continue
+            seen.add(real)
+            for name in names:
                 found = self.find(os.path.join(parent, name))
                 if found is not None:
                     yield found
@@ -29,7 +34,7 @@ class Disk:
             return None
         except OSError as exc:
             raise _worded(path, exc) from exc
-        if not Path(path).is_file():
+        if not stat.S_ISREG(status.st_mode):
             return None
         return FoundFile(path, status.st_size, f"{status.st_mtime_ns}-{status.st_ino}")
 

@@ -77,19 +77,20 @@ def select(storage: Storage, listing: Listing, params_: Params) -> list[tuple[Fo
     """Choose files by format and extension, and say how each is read."""
     ending = "." + (params_.text("file_extension") or "").lstrip(".")
     found = [each for each in listing.files if ending == "." or each.path.endswith(ending)]
-    name = formats.wanted(params_) or _common_format(storage, listing, found)
-    if listing.is_folder and ending == ".":
+    wanted = formats.wanted(params_)
+    name = wanted or _common_format(storage, listing, found)
+    if ending == "." and (listing.is_folder or not wanted):
         found = [
             each
             for each in found
             if (guess := formats.guessed(each.path)) and formats.same(guess, name)
         ]
     if not found:
-        wanted = ending if ending != "." else " or ".join(sorted(formats.suffixes_of(name)))
+        ends = ending if ending != "." else " or ".join(sorted(formats.suffixes_of(name)))
         where = storage.title(listing.root)
         raise DatasetError(
             "not_found",
-            f"no file in '{where}' ends in {wanted}; set file_extension if they end otherwise",
+            f"no file in '{where}' ends in {ends}; set file_extension if they end otherwise",
         )
     return [(each, formats.kind(each.path, name, params_)) for each in found]
 

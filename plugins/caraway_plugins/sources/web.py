@@ -1,11 +1,13 @@
 """Datasets that are one file behind an http or https address."""
 
 import hashlib
+import json
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +22,7 @@ from caraway_plugins.sources.params import Params
 
 _PARAMS = {"http_username", "http_password", "http_headers", "http_port", "client_timeout"}
 _TIMEOUT_S = 30.0
+_CURRENT = "current.json"
 _VALIDATORS = ("etag", "last-modified")
 
 
@@ -47,26 +50,64 @@ def _checked(request: SourceRequest) -> Params:
     return params.checked(request.connector, request.params, params.FORMAT_PARAMS | _PARAMS)
 
 
+@dataclass(frozen=True, slots=True)
+class _Copy:
+    """What the cache holds of one address: the file, and the ETag that it came with."""
+
+    path: Path
+    etag: str | None
+
+
 def _download(request: SourceRequest, values: Params) -> Path:
     """Fetch the file unless the copy in the cache is still what the server has."""
     url = _url(request, values)
-    folder = request.cache_dir / "http" / hashlib.sha256(url.encode()).hexdigest()[:32]
-    folder.mkdir(parents=True, exist_ok=True)
-    local, tag = folder / (Path(urlsplit(url).path).name or "file"), folder / ".etag"
-    headers = {"if-none-match": tag.read_text()} if tag.exists() and local.exists() else {}
-    with _client(values, request) as client, client.stream("GET", url, headers=headers) as answer:
-        if answer.status_code == httpx.codes.NOT_MODIFIED:
-            return local
-        _refuse(answer, request)
-        tag.unlink(missing_ok=True)
-        _replace(local, answer.iter_bytes())
-        if etag := answer.headers.get("etag"):
-            _replace(tag, iter([etag.encode()]))
-    return local
+    # Each dataset has a folder of its own: two of one address may load at the same time.
+    place = hashlib.sha256(f"{request.name}\0{url}".encode()).hexdigest()[:32]
+    folder = request.cache_dir / "http" / place
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        before = _cached(folder)
+        headers = {"if-none-match": before.etag} if before and before.etag else {}
+        with (
+            _client(values, request) as client,
+            client.stream("GET", url, headers=headers) as answer,
+        ):
+            if before and answer.status_code == httpx.codes.NOT_MODIFIED:
+                return before.path
+            _refuse(answer, request)
+            name = f"{uuid.uuid4().hex}-{Path(urlsplit(url).path).name or 'file'}"
+            _write(folder / name, answer.iter_bytes())
+            _remember(folder, name, answer.headers.get("etag"))
+        _forget(folder, {name, before.path.name if before else name})
+    except OSError as exc:
+        raise DatasetError(
+            "unavailable", f"'{_title(request)}' cannot be kept in the cache: {exc.strerror}"
+        ) from exc
+    return folder / name
 
 
-def _replace(path: Path, chunks: Iterator[bytes]) -> None:
-    """Write beside the file and rename: queries that run keep reading the old one."""
+def _cached(folder: Path) -> _Copy | None:
+    try:
+        kept = json.loads((folder / _CURRENT).read_text())
+        copy = _Copy(folder / kept["name"], kept["etag"])
+    except (FileNotFoundError, ValueError, KeyError):
+        return None
+    return copy if copy.path.is_file() else None
+
+
+def _remember(folder: Path, name: str, etag: str | None) -> None:
+    _write(folder / _CURRENT, iter([json.dumps({"name": name, "etag": etag}).encode()]))
+
+
+def _forget(folder: Path, names: set[str]) -> None:
+    """Drop all copies but the named: queries that run may still read the one before."""
+    for path in folder.iterdir():
+        if path.name not in names and path.name != _CURRENT:
+            path.unlink(missing_ok=True)
+
+
+def _write(path: Path, chunks: Iterator[bytes]) -> None:
+    """Write beside the file and rename, so that no half of a file is ever read."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".download-")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -225,3 +225,14 @@ def test_a_file_that_vanishes_is_seen(put: Put, dataset: Make) -> None:
     assert reading.query(spec) == []
     with pytest.raises(DatasetError, match=r"x\.csv' is not there"):
         assert table.fingerprint() != before
+
+
+def test_a_link_back_to_its_folder_is_walked_once(put: Put, dataset: Make) -> None:
+    put("d/x.csv", "a\n1\n").with_name("again").symlink_to("..", target_is_directory=True)
+    assert dataset("d").rows() == [{"a": 1}]
+
+
+def test_a_pattern_passes_over_files_of_no_format(put: Put, dataset: Make) -> None:
+    put("d/x.csv", "a\n1\n")
+    put("d/readme", "words")
+    assert dataset("d/*").rows() == [{"a": 1}]

@@ -100,6 +100,18 @@ def test_what_did_not_change_is_not_fetched_again(site: Site, tmp_path: Path) ->
     assert table.rows() == [{"a": 22}]
 
 
+def test_the_copy_before_stays_for_queries_that_run(site: Site, tmp_path: Path) -> None:
+    table = dataset(site, tmp_path, "/x.csv")
+    site.content["/x.csv"] = b"a\n1\n"
+    context = reading.context(table.resolve())
+    site.content["/x.csv"] = b"b\nx\n"
+    assert table.rows() == [{"b": "x"}]
+    assert context.sql("SELECT * FROM t").to_pydict() == {"a": [1]}
+    site.content["/x.csv"] = b"c\n3\n"
+    assert table.rows() == [{"c": 3}]
+    assert len(list(tmp_path.rglob("*-x.csv"))) == 2
+
+
 def test_a_server_without_head_has_fingerprints(site: Site, tmp_path: Path) -> None:
     site.content["/x.csv"], site.has_head = b"a\n1\n", False
     before = dataset(site, tmp_path, "/x.csv").fingerprint()
