@@ -54,7 +54,7 @@ class Placeholders:
                 + (
                     f"it uses {_spell(sorted(self.names, key=_natural))}."
                     if self.names
-                    else "it has no placeholders: write $name, :name, $1 or ? where a value belongs."
+                    else "it has no placeholders; write $name, :name, $1 or ? for a value."
                 )
             )
 

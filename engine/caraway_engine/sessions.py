@@ -4,6 +4,7 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -22,7 +23,15 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
 from caraway_core.tables import FilesTable, MemoryTable, TableSpec, ViewTable
-from caraway_engine import failures, object_stores, placeholders, scalars, statements, tables
+from caraway_engine import (
+    failures,
+    object_stores,
+    placeholders,
+    presence,
+    scalars,
+    statements,
+    tables,
+)
 from caraway_engine.streams import EngineStream
 
 CATALOG = "caraway"
@@ -45,6 +54,7 @@ class EngineSettings:
 class _Plan:
     dataframe: Any
     effect: statements.Effect
+    files: Mapping[str, str]
 
 
 class Session:
@@ -55,6 +65,7 @@ class Session:
         self._context = _new_context(settings)
         self._plans: OrderedDict[str, _Plan] = OrderedDict()
         self._lock = Lock()
+        self._view_reads: dict[str, frozenset[str]] = {}
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
         self._add_system_tables(snapshot.system)
 
@@ -87,6 +98,7 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
+        presence.check(plan.files)
         try:
             stream = plan.dataframe.execute_stream()
             schema = pa.schema(plan.dataframe.schema())
@@ -108,10 +120,15 @@ class Session:
         except BaseException as exc:
             raise self._refine(self._translate(exc, planning=True), statement) from exc
         statements.check_writes(text, statement.writable)
-        plan = _Plan(dataframe, statements.effect(text))
+        plan = _Plan(dataframe, statements.effect(text), self._files(text))
         if cacheable and plan.effect.reads_only_catalog:
             self._remember(statement.sql, plan)
         return plan
+
+    def _files(self, plan: str) -> dict[str, str]:
+        names = presence.tables_read(plan)
+        behind = [self._view_reads.get(name.removeprefix("caraway.public."), ()) for name in names]
+        return presence.local_files({*names, *chain.from_iterable(behind)}, self.snapshot.tables)
 
     @staticmethod
     def _refine(error: QueryError, statement: Statement) -> QueryError:
@@ -182,6 +199,9 @@ class Session:
                     f"view '{name}' reads a runtime table; only statements may, views may not"
                 )
             self._register(name, view, dataframe.into_view())
+            names = presence.tables_read(text)
+            behind = (self._view_reads.get(other, frozenset()) for other in names)
+            self._view_reads[name] = names.union(*behind)
         except BaseException as exc:
             raise self._translate(exc, planning=True) from exc
 

@@ -285,5 +285,3 @@ def test_unusable_manifest_is_refused_without_a_trace(
     assert answer.returncode == 1
     assert message in answer.stderr
     assert "Traceback" not in answer.stderr
-
-

@@ -43,7 +43,11 @@ class Child:
 
 @contextlib.contextmanager
 def child(
-    folder: Path, manifest: Path, *flags: str, secure: bool = False, environ: dict[str, str] | None = None
+    folder: Path,
+    manifest: Path,
+    *flags: str,
+    secure: bool = False,
+    environ: dict[str, str] | None = None,
 ) -> Iterator[Child]:
     """Run a manifest; the block begins when it has loaded everything."""
     reader, writer = os.pipe()
@@ -63,7 +67,9 @@ def child(
         addresses = json.loads(line)
         scheme = "https" if secure else "http"
         with (
-            httpx.Client(base_url=f"{scheme}://{addresses['http']}", timeout=30, verify=False) as api,
+            httpx.Client(
+                base_url=f"{scheme}://{addresses['http']}", timeout=30, verify=False
+            ) as api,
             httpx.Client(base_url=f"http://{addresses['metrics']}", timeout=30) as metrics,
         ):
             yield Child(process, api, metrics, log, addresses)

@@ -1,0 +1,83 @@
+"""Files that are there whole or not at all, also after a crash."""
+
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+class Workshop:
+    """A folder for unfinished files and discarded folders, on the file system of the results.
+
+    Every unfinished file is locked by its writer, and the kernel frees the lock of a process
+    that dies: so what is not locked is an orphan, also when several processes share the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self) -> int:
+        """Make the folder, remove what dead processes left, and count that."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        return sum(_remove_orphan(path) for path in list(self._folder.iterdir()))
+
+    @contextmanager
+    def unfinished(self) -> Iterator[BinaryIO]:
+        """Yield a new locked file, and remove it at the end unless it was moved away."""
+        path = self._folder / uuid.uuid4().hex
+        with open(path, "xb") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                yield handle
+            finally:
+                path.unlink(missing_ok=True)
+
+    def discard(self, folder: Path) -> None:
+        """Remove a folder with all files at one instant; nothing happens if it is not there."""
+        doomed = self._folder / uuid.uuid4().hex
+        with suppress(FileNotFoundError):
+            folder.rename(doomed)
+            sync_folder(folder.parent)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def publish(handle: BinaryIO, target: Path) -> None:
+    """Bring an unfinished file to disk and give it its name; nobody sees it before it is whole."""
+    handle.flush()
+    os.fsync(handle.fileno())
+    target.parent.mkdir(exist_ok=True)
+    os.rename(handle.name, target)
+    sync_folder(target.parent)
+    sync_folder(target.parent.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in the folder durable: syncing a file does not sync its name."""
+    with _descriptor(folder) as descriptor:
+        os.fsync(descriptor)
+
+
+def _remove_orphan(path: Path) -> bool:
+    remove: Callable[[Path], None] = shutil.rmtree if path.is_dir() else Path.unlink
+    # Another process that starts at this moment may be faster, or the file may be finished.
+    with suppress(FileNotFoundError), _descriptor(path) as descriptor:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        remove(path)
+        return True
+    return False
+
+
+@contextmanager
+def _descriptor(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

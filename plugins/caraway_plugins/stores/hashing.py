@@ -1,0 +1,33 @@
+"""Checksums of what passes by, so that no chunk is held in memory for its sum."""
+
+import hashlib
+import io
+from typing import BinaryIO
+
+
+class HashingWriter(io.RawIOBase):
+    """Passes bytes on to a file and sums them up."""
+
+    def __init__(self, target: BinaryIO) -> None:
+        super().__init__()
+        self._target = target
+        self._sum = hashlib.sha256()
+        self.size_bytes = 0
+
+    @property
+    def sha256(self) -> str:
+        return self._sum.hexdigest()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, block: bytes | memoryview, /) -> int:  # type: ignore[override]  # Arrow's blocks
+        written = self._target.write(block)
+        self._sum.update(block)
+        self.size_bytes += written
+        return written
+
+
+def digest(source: io.BufferedReader) -> str:
+    """Return the checksum of all bytes of a file, a block at a time."""
+    return hashlib.file_digest(source, "sha256").hexdigest()

@@ -1,0 +1,149 @@
+"""Entries in their table: reading, compare-and-set, expiry, and what changed since a revision.
+
+Expiry is a deletion like any other: it gets a revision of its own, and leaves a trace that
+watchers read. Traces are forgotten after an hour.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from caraway_core.protocols.state import Entry
+from caraway_plugins.stores.sqlite.file import transaction
+
+TRACE_KEPT_S = 3600.0
+PAGE_ENTRIES = 256
+SWEPT_AT_ONCE = 256
+
+_LIVE = "value IS NOT NULL AND (expires_at IS NULL OR expires_at > :now)"
+_UNDER = "key >= :low AND (:high IS NULL OR key < :high)"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What a compare-and-set asks for; a value of None deletes."""
+
+    key: str
+    value: bytes | None
+    expected: int | None
+    ttl_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Changes after a revision, oldest first, and the revision up to which they are complete."""
+
+    entries: Sequence[Entry]
+    upto: int
+    forgotten: int
+    is_sweep_due: bool
+
+
+def get(connection: sqlite3.Connection, key: str, now: float) -> Entry | None:
+    rows = connection.execute(
+        f"SELECT key, value, revision FROM entries WHERE key = :key AND {_LIVE}",
+        {"key": key.encode(), "now": now},
+    ).fetchall()
+    return _entry(rows[0]) if rows else None
+
+
+def scan(connection: sqlite3.Connection, prefix: str, now: float) -> Sequence[Entry]:
+    rows = connection.execute(
+        f"SELECT key, value, revision FROM entries WHERE {_UNDER} AND {_LIVE} ORDER BY key",
+        {**_bounds(prefix), "now": now},
+    )
+    return [_entry(row) for row in rows]
+
+
+def compare_and_set(connection: sqlite3.Connection, write: Write, now: float) -> int | None:
+    with transaction(connection):
+        _sweep(connection, now)
+        standing = get(connection, write.key, now)
+        if (standing.revision if standing else None) != write.expected:
+            return None
+        key = write.key.encode()
+        if write.value is None:
+            return _delete(connection, key, now)
+        expires_at = None if write.ttl_s is None else now + write.ttl_s
+        return _put(connection, key, write.value, expires_at)
+
+
+def sweep(connection: sqlite3.Connection, now: float) -> None:
+    """Make deletions of entries that expired, and forget deletions that are old."""
+    with transaction(connection):
+        _sweep(connection, now)
+
+
+def revision(connection: sqlite3.Connection) -> int:
+    """Return the last revision that was given out."""
+    return _counters(connection)[0]
+
+
+def changes(connection: sqlite3.Connection, prefix: str, after: int, now: float) -> Page:
+    """Return the newest entry of each key that changed after the revision."""
+    with transaction(connection, "DEFERRED"):
+        upto, forgotten = _counters(connection)
+        rows = connection.execute(
+            "SELECT key, coalesce(value, x''), revision FROM entries "
+            f"WHERE revision > :after AND {_UNDER} AND (value IS NULL OR {_LIVE}) "
+            "ORDER BY revision LIMIT :limit",
+            {**_bounds(prefix), "after": after, "now": now, "limit": PAGE_ENTRIES},
+        ).fetchall()
+        found = [_entry(row) for row in rows]
+        if len(found) == PAGE_ENTRIES:
+            upto = found[-1].revision
+        return Page(found, upto, forgotten, _is_sweep_due(connection, now))
+
+
+def _sweep(connection: sqlite3.Connection, now: float) -> None:
+    due = connection.execute(
+        "SELECT key, value IS NULL, revision FROM entries "
+        "WHERE expires_at <= ? ORDER BY expires_at LIMIT ?",
+        (now, SWEPT_AT_ONCE),
+    ).fetchall()
+    for key, is_trace, at in due:
+        if is_trace:
+            connection.execute("DELETE FROM entries WHERE key = ?", (key,))
+            connection.execute("UPDATE store SET forgotten = max(forgotten, ?)", (at,))
+        else:
+            _delete(connection, key, now)
+
+
+def _delete(connection: sqlite3.Connection, key: bytes, now: float) -> int:
+    return _put(connection, key, None, now + TRACE_KEPT_S)
+
+
+def _put(
+    connection: sqlite3.Connection, key: bytes, value: bytes | None, expires_at: float | None
+) -> int:
+    connection.execute("UPDATE store SET revision = revision + 1")
+    given = revision(connection)
+    connection.execute(
+        "INSERT OR REPLACE INTO entries (key, value, revision, expires_at) VALUES (?, ?, ?, ?)",
+        (key, value, given, expires_at),
+    )
+    return given
+
+
+def _counters(connection: sqlite3.Connection) -> tuple[int, int]:
+    last, forgotten = connection.execute("SELECT revision, forgotten FROM store").fetchone()
+    return last, forgotten
+
+
+def _is_sweep_due(connection: sqlite3.Connection, now: float) -> bool:
+    found = connection.execute(
+        "SELECT 1 FROM entries WHERE expires_at <= ? AND value IS NOT NULL LIMIT 1", (now,)
+    )
+    return found.fetchone() is not None
+
+
+def _bounds(prefix: str) -> dict[str, bytes | None]:
+    low = prefix.encode()
+    # No byte of UTF-8 is 0xFF, so the last one can always be raised.
+    high = low[:-1] + bytes([low[-1] + 1]) if low else None
+    return {"low": low, "high": high}
+
+
+def _entry(row: tuple[bytes, bytes, int]) -> Entry:
+    key, value, at = row
+    return Entry(key.decode(), value, at)

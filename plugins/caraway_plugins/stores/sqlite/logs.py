@@ -1,0 +1,26 @@
+"""Append-only logs in their table."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from caraway_plugins.stores.sqlite.file import transaction
+
+
+def append(connection: sqlite3.Connection, log: str, record: bytes) -> int:
+    """Add the record and return its position, counted from 0."""
+    name = log.encode()
+    with transaction(connection):
+        (position,) = connection.execute(
+            "SELECT coalesce(max(position) + 1, 0) FROM logs WHERE log = ?", (name,)
+        ).fetchone()
+        connection.execute("INSERT INTO logs VALUES (?, ?, ?)", (name, position, record))
+    return int(position)
+
+
+def read(connection: sqlite3.Connection, log: str, start: int, limit: int) -> Sequence[bytes]:
+    # SQLite takes a limit below 0 for none.
+    rows = connection.execute(
+        "SELECT record FROM logs WHERE log = ? AND position >= ? ORDER BY position LIMIT ?",
+        (log.encode(), start, max(limit, 0)),
+    )
+    return [record for (record,) in rows]

@@ -1,0 +1,125 @@
+"""The gate in front of every call: who makes it, under which trace, and what follows its end."""
+
+import threading
+from collections.abc import Callable
+
+from pyarrow import flight
+
+from caraway_scheduler.access import ANONYMOUS, Principal
+from caraway_scheduler.flight import identities, statuses
+from caraway_scheduler.flight.identities import Headers, Identities
+from caraway_scheduler.history import spans
+from caraway_scheduler.queries.service import QueryRequest
+
+KEY = "caller"
+_NO_KEY = (
+    "this runtime asks for a key; send it as metadata `authorization: Bearer KEY` or "
+    "`x-api-key: KEY`, or as the password of a handshake"
+)
+
+
+class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no types
+    """One call and its principal."""
+
+    def __init__(
+        self, principal: Principal, headers: Headers, reply: dict[str, str] | None = None
+    ) -> None:
+        self.principal = principal
+        self.span = spans.start(identities.text(headers, "traceparent"))
+        self._headers = headers
+        self._reply = reply or {}
+        self._endings: list[Callable[[], None]] = []
+
+    def request(self, sql: str) -> QueryRequest:
+        cache_control = (identities.text(self._headers, "cache-control") or "").lower()
+        bypass = "no-cache" in cache_control or "no-store" in cache_control
+        agents = (identities.text(self._headers, name) for name in _AGENT_HEADERS)
+        return QueryRequest(
+            sql=sql,
+            principal=self.principal,
+            span=self.span,
+            protocol="flight",
+            cache_control="bypass" if bypass else "use",
+            user_agent=next(filter(None, agents), ""),
+        )
+
+    def at_end(self, action: Callable[[], None]) -> None:
+        """Do something after the call, however it ends: also when the client goes away."""
+        self._endings.append(action)
+
+    def sending_headers(self) -> dict[str, str]:
+        return self._reply
+
+    def call_completed(self, exception: Exception | None) -> None:
+        for action in self._endings:
+            action()
+
+
+_AGENT_HEADERS = ("x-spice-user-agent", "user-agent")
+
+
+def of(context: flight.ServerCallContext) -> Caller:
+    """Return who makes this call; the gate has let it pass."""
+    caller = context.get_middleware(KEY)
+    assert isinstance(caller, Caller)
+    return caller
+
+
+class Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has no types
+    """Refuses calls without a valid key where keys are configured."""
+
+    def __init__(self, known: Identities, handshake: "Handshake") -> None:
+        self._known = known
+        self._handshake = handshake
+
+    def start_call(self, info: flight.CallInfo, headers: Headers) -> Caller:
+        credential = identities.credential(headers)
+        is_handshake = info.method == flight.FlightMethod.HANDSHAKE
+        if is_handshake and credential is None and self._known.are_asked_for:
+            # The key may be in the payload, which only the handshake itself can read.
+            self._handshake.begin(None)
+            return Caller(ANONYMOUS, headers)
+        principal = self._known.identify(credential)
+        if principal is None:
+            raise statuses.Unauthenticated("the key is not known" if credential else _NO_KEY)
+        return Caller(principal, headers, self._open(principal) if is_handshake else None)
+
+    def _open(self, principal: Principal) -> dict[str, str]:
+        session_id = self._known.sessions.open(principal)
+        self._handshake.begin(session_id)
+        reply = {"x-session-id": session_id}
+        if self._known.are_asked_for:
+            reply["authorization"] = f"Bearer {session_id}"
+        return reply
+
+
+class Handshake(flight.ServerAuthHandler):  # type: ignore[misc] # pyarrow has no types
+    """Answers handshakes with a session id. What it accepts is for the gate to check."""
+
+    def __init__(self, known: Identities) -> None:
+        self._known = known
+        # Arrow hands no context to `authenticate`, but calls it in the thread of the gate.
+        self._current = threading.local()
+
+    def begin(self, session_id: str | None) -> None:
+        self._current.session_id = session_id
+
+    def authenticate(
+        self, outgoing: flight.ServerAuthSender, incoming: flight.ServerAuthReader
+    ) -> None:
+        session_id = self._current.session_id or self._from_payload(incoming)
+        outgoing.write(session_id.encode())
+
+    def is_valid(self, token: bytes) -> bytes:
+        return b""
+
+    def _from_payload(self, incoming: flight.ServerAuthReader) -> str:
+        try:
+            given = flight.BasicAuth.deserialize(incoming.read())
+            principal = self._known.identify(given.password.decode())
+        except Exception:
+            # No payload, or one that is something else: either way there is no key.
+            raise statuses.Unauthenticated(_NO_KEY) from None
+        if principal is None:
+            raise statuses.Unauthenticated("the key is not known")
+        return self._known.sessions.open(principal)

@@ -1,0 +1,74 @@
+"""What descriptors and tickets say: SQL text, and in a ticket the answer that waits for it."""
+
+import re
+from dataclasses import dataclass
+
+from pyarrow import flight
+
+from caraway_core.errors import InvalidQueryError
+from caraway_core.ids import QueryId
+from caraway_scheduler.flight import statuses
+
+_FLIGHT_SQL = re.compile(rb"\A\n.{1,3}\S*arrow\.flight\.protocol\.sql\.(\w+)", re.DOTALL)
+# A comment, so that the ticket is valid SQL wherever it is read.
+_HAND_OVER = re.compile(r"\n--waiting:([0-9a-f-]{36})\Z")
+# The groups are atomic: comments in a row must not be divided in every possible way.
+_WRITE = re.compile(
+    r"(?>\s+|--[^\n]*|/\*.*?\*/)*+(?:INSERT|UPDATE|DELETE|MERGE|REPLACE|TRUNCATE)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+WHAT_WORKS = (
+    "send the SQL text itself, in UTF-8, as the command of GetFlightInfo or GetSchema, or as the "
+    "ticket of DoGet"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TicketText:
+    """A statement, and the id under which its answer may wait."""
+
+    sql: str
+    query_id: QueryId | None = None
+
+    def encode(self) -> bytes:
+        suffix = f"\n--waiting:{self.query_id}" if self.query_id else ""
+        return (self.sql + suffix).encode()
+
+
+def read_descriptor(descriptor: flight.FlightDescriptor) -> str:
+    """Return the SQL text of a descriptor.
+
+    Raises:
+        InvalidQueryError: there is none in it.
+        StatusError: it is a command of Flight SQL.
+    """
+    if descriptor.descriptor_type != flight.DescriptorType.CMD:
+        raise InvalidQueryError(f"descriptors with a path cannot be read; {WHAT_WORKS}")
+    return _sql(descriptor.command)
+
+
+def read_ticket(ticket: flight.Ticket) -> TicketText:
+    """Return what a ticket says, be it one of ours or SQL text.
+
+    Raises:
+        InvalidQueryError, StatusError: as with descriptors.
+    """
+    sql = _sql(ticket.ticket)
+    match = _HAND_OVER.search(sql)
+    return TicketText(sql[: match.start()], QueryId(match[1])) if match else TicketText(sql)
+
+
+def writes(sql: str) -> bool:
+    """Whether a statement begins like one that changes a table."""
+    return _WRITE.match(sql) is not None
+
+
+def _sql(command: bytes) -> str:
+    if match := _FLIGHT_SQL.match(command):
+        raise statuses.Unimplemented(
+            f"Flight SQL's {match[1].decode()} is not implemented yet; {WHAT_WORKS}"
+        )
+    try:
+        return command.decode()
+    except UnicodeDecodeError as exc:
+        raise InvalidQueryError(f"the command is not UTF-8 text; {WHAT_WORKS}") from exc

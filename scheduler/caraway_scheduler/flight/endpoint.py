@@ -1,0 +1,98 @@
+"""The life of the endpoint: bind, serve, stop."""
+
+import asyncio
+import threading
+
+import pyarrow as pa
+
+from caraway_core.errors import CarawayError
+from caraway_core.settings import Address
+from caraway_scheduler import listeners
+from caraway_scheduler.flight.bridge import Bridge
+from caraway_scheduler.flight.callers import Gate, Handshake
+from caraway_scheduler.flight.identities import Identities, Sessions
+from caraway_scheduler.flight.readings import WaitingRoom
+from caraway_scheduler.flight.server import FlightServer
+from caraway_scheduler.services import Services
+
+_FLAG = "--flight"
+_LAST_WAIT_S = 1.0
+
+
+class FlightEndpoint:
+    """Plain Arrow Flight over the query service of this process.
+
+    `loop` is the process's event loop; `tls` is a certificate chain and its key, both PEM.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        loop: asyncio.AbstractEventLoop,
+        address: Address,
+        tls: tuple[bytes, bytes] | None = None,
+    ) -> None:
+        self._services = services
+        self._loop = loop
+        self._address = address
+        self._tls = tls
+        self._bridge = Bridge(loop)
+        self._waiting = WaitingRoom(services.queries.admission.max_running)
+        self._server: FlightServer | None = None
+
+    def start(self) -> Address:
+        """Listen, and return where: port 0 takes any.
+
+        Raises:
+            CarawayError: somebody else listens there, or the address is not ours.
+        """
+        # gRPC does not say why it cannot listen; a socket of our own does.
+        listeners.bind(self._address, _FLAG).close()
+        known = Identities(self._services.keyring, Sessions())
+        handshake = Handshake(known)
+        scheme = "grpc+tls" if self._tls else "grpc+tcp"
+        try:
+            self._server = FlightServer(
+                self._services,
+                self._bridge,
+                self._waiting,
+                f"{scheme}://{self._address}",
+                Gate(known, handshake),
+                handshake,
+                self._tls,
+            )
+        except pa.ArrowException as exc:
+            raise CarawayError(
+                f"cannot listen on {self._address}: {exc}; choose another address with "
+                f"{_FLAG} HOST:PORT"
+            ) from exc
+        return Address(self._address.host, self._server.port)
+
+    async def stop(self, timeout_s: float) -> None:
+        """Take no more calls, let those under way finish, and cut them off after the time."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        self._waiting.clear()
+        is_down = asyncio.Event()
+        # Arrow waits without limit, also for a client that has stopped reading; such a thread
+        # must not hold up the end of the process, so it is a daemon.
+        threading.Thread(
+            target=self._shut_down, args=(server, is_down), name="flight-stop", daemon=True
+        ).start()
+        if not await _happens(is_down, timeout_s):
+            self._bridge.close()
+            await _happens(is_down, _LAST_WAIT_S)
+
+    def _shut_down(self, server: FlightServer, is_down: asyncio.Event) -> None:
+        server.shutdown()
+        self._bridge.post(is_down.set)
+
+
+async def _happens(event: asyncio.Event, timeout_s: float) -> bool:
+    try:
+        async with asyncio.timeout(timeout_s):
+            await event.wait()
+    except TimeoutError:
+        return False
+    return True

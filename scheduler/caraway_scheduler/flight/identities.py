@@ -1,0 +1,88 @@
+"""Who calls: keys and the sessions that handshakes opened."""
+
+import base64
+import binascii
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+
+from caraway_scheduler.access import ANONYMOUS, Keyring, Principal, presented_key
+
+Headers = Mapping[str, Sequence[str | bytes]]
+_MOST_SESSIONS = 10_000
+
+
+class Sessions:
+    """Sessions and whose they are. The one that was used least recently makes room."""
+
+    def __init__(self, capacity: int = _MOST_SESSIONS) -> None:
+        self._capacity = capacity
+        self._principals: OrderedDict[str, Principal] = OrderedDict()
+        self._lock = Lock()
+
+    def open(self, principal: Principal) -> str:
+        session_id = str(uuid.uuid4())
+        with self._lock:
+            self._principals[session_id] = principal
+            if len(self._principals) > self._capacity:
+                self._principals.popitem(last=False)
+        return session_id
+
+    def find(self, session_id: str) -> Principal | None:
+        with self._lock:
+            if session_id in self._principals:
+                self._principals.move_to_end(session_id)
+            return self._principals.get(session_id)
+
+
+class Identities:
+    """Tells the principal of a call; used from every thread of the server."""
+
+    def __init__(self, keyring: Keyring | None, sessions: Sessions) -> None:
+        self._keyring = keyring
+        self.sessions = sessions
+
+    @property
+    def are_asked_for(self) -> bool:
+        return self._keyring is not None
+
+    def identify(self, credential: str | None) -> Principal | None:
+        """Find whose key or session id this is; everybody is anonymous without keys."""
+        if self._keyring is None:
+            return ANONYMOUS
+        if not credential:
+            return None
+        return self._keyring.find(credential) or self.sessions.find(credential)
+
+
+def text(headers: Headers, name: str) -> str | None:
+    """Return the first value of a header."""
+    values = headers.get(name)
+    if not values:
+        return None
+    return values[0] if isinstance(values[0], str) else values[0].decode(errors="replace")
+
+
+def credential(headers: Headers) -> str | None:
+    """Take the key or session id out of a call's metadata; empty is as good as absent.
+
+    `auth-token-bin` is where clients of Arrow's own handshake put what the handshake gave them.
+    """
+    authorization = text(headers, "authorization")
+    return (
+        presented_key(text(headers, "x-api-key"), authorization)
+        or _basic_password(authorization)
+        or text(headers, "auth-token-bin")
+    )
+
+
+def _basic_password(authorization: str | None) -> str | None:
+    scheme, _, encoded = (authorization or "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        decoded = base64.b64decode(encoded.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return decoded.partition(":")[2]

@@ -1,0 +1,141 @@
+"""Answers under way to one reader, and those that wait between GetFlightInfo and DoGet.
+
+Everything here runs on the event loop.
+"""
+
+import asyncio
+from collections import OrderedDict
+
+import pyarrow as pa
+
+from caraway_core.errors import QueryCancelledError
+from caraway_core.ids import PrincipalId, QueryId
+from caraway_engine.formats import columns
+from caraway_scheduler.queries.answers import CachedRows, LiveRows
+from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.services import Services
+
+_WAIT_S = 5.0
+_MOST_WHOLE = 256
+_MOST_LIVE = 64
+
+
+class Reading:
+    """The rows of one statement; batches are taken when the reader wants them."""
+
+    def __init__(self, services: Services, request: QueryRequest) -> None:
+        self._services = services
+        self._request = request
+        self._rows: LiveRows | None = None
+        self._ready: list[pa.RecordBatch] = []
+        self.principal: PrincipalId = request.principal.id
+        self.schema = pa.schema([])
+
+    async def open(self) -> QueryId:
+        """Start the statement, or find its answer in the cache.
+
+        Raises:
+            QueryError: whatever is wrong with it.
+            ShuttingDownError: the process takes no more work.
+        """
+        queries = self._services.queries
+        answer = queries.recall(self._request)
+        if answer is None:
+            answer = await queries.start(self._request)
+        rows = answer.rows
+        self.schema = columns.without_views(rows.schema)
+        if isinstance(rows, CachedRows):
+            self._ready = list(rows.batches)
+        elif rows.whole is not None:
+            # Nothing is left to wait for, so give back the place among the running queries.
+            self._ready = [batch async for batch in rows]
+        else:
+            self._rows = rows
+        return answer.query_id
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the statement has ended and what is left of it is here."""
+        return self._rows is None
+
+    @property
+    def row_count(self) -> int:
+        """How many rows there are; -1 while that is not known."""
+        return sum(batch.num_rows for batch in self._ready) if self.is_whole else -1
+
+    async def take(self) -> list[pa.RecordBatch]:
+        """Return what comes next; nothing means the end.
+
+        Raises:
+            QueryError: the statement failed on the way.
+        """
+        batches, self._ready = self._ready, []
+        if not batches and self._rows is not None:
+            batch = await anext(self._rows, None)
+            if batch is None:
+                self._rows = None
+            else:
+                batches = [batch]
+        sent = self._services.tallies.query_returned_bytes
+        sent[(self._request.protocol,)] += sum(batch.nbytes for batch in batches)
+        return batches
+
+    def close(self, error: BaseException | None = None) -> None:
+        """End the statement, unless it has ended; more than once does no harm."""
+        rows, self._rows = self._rows, None
+        self._ready = []
+        if rows is not None:
+            rows.close(error)
+
+
+class WaitingRoom:
+    """Answers that GetFlightInfo started, so that DoGet need not run the statement again.
+
+    An answer waits for a few seconds and is given away once. One that still runs keeps a place
+    among the running queries, so these may hold at most half of the places; the oldest goes
+    first, and its ticket then runs the statement anew.
+    """
+
+    def __init__(self, max_running: int | None) -> None:
+        self._most_live = max(1, max_running // 2) if max_running else _MOST_LIVE
+        self._waiting: OrderedDict[QueryId, Reading] = OrderedDict()
+        self._expiries: dict[QueryId, asyncio.TimerHandle] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def open(self, reading: Reading) -> QueryId:
+        """Start the statement and let its answer wait.
+
+        Raises:
+            QueryError, ShuttingDownError: as from the reading itself.
+        """
+        query_id = await reading.open()
+        self._waiting[query_id] = reading
+        loop = asyncio.get_running_loop()
+        self._expiries[query_id] = loop.call_later(_WAIT_S, self._dismiss, query_id)
+        self._make_room(is_whole=reading.is_whole)
+        return query_id
+
+    def take(self, query_id: QueryId, principal: PrincipalId) -> Reading | None:
+        """Hand an answer to the one who asked for it, once."""
+        reading = self._waiting.get(query_id)
+        if reading is None or reading.principal != principal:
+            return None
+        return self._remove(query_id)
+
+    def clear(self) -> None:
+        for query_id in list(self._waiting):
+            self._dismiss(query_id)
+
+    def _make_room(self, *, is_whole: bool) -> None:
+        alike = [key for key, reading in self._waiting.items() if reading.is_whole == is_whole]
+        for query_id in alike[: -(_MOST_WHOLE if is_whole else self._most_live)]:
+            self._dismiss(query_id)
+
+    def _dismiss(self, query_id: QueryId) -> None:
+        self._remove(query_id).close(QueryCancelledError("the client did not fetch the rows"))
+
+    def _remove(self, query_id: QueryId) -> Reading:
+        self._expiries.pop(query_id).cancel()
+        return self._waiting.pop(query_id)

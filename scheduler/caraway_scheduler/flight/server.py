@@ -1,0 +1,178 @@
+"""The RPCs. Each reads what it is sent, asks the event loop, and words the answer."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import NoReturn
+
+import pyarrow as pa
+from pyarrow import flight
+
+from caraway_core.errors import QueryCancelledError
+from caraway_core.tables import FilesTable, MemoryTable
+from caraway_engine.formats import columns
+from caraway_scheduler.flight import callers, commands, messages, statuses
+from caraway_scheduler.flight.bridge import Bridge
+from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.flight.commands import TicketText
+from caraway_scheduler.flight.readings import Reading, WaitingRoom
+from caraway_scheduler.services import Services
+
+_WRITTEN = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
+_GONE = QueryCancelledError("the client went away")
+
+
+class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has no types
+    """Answers in gRPC's threads. It listens as soon as it is made."""
+
+    def __init__(
+        self,
+        services: Services,
+        bridge: Bridge,
+        waiting: WaitingRoom,
+        location: str,
+        gate: callers.Gate,
+        handshake: callers.Handshake,
+        tls: tuple[bytes, bytes] | None,
+    ) -> None:
+        super().__init__(
+            location,
+            auth_handler=handshake,
+            tls_certificates=[tls] if tls else None,
+            middleware={callers.KEY: gate},
+        )
+        self._services = services
+        self._bridge = bridge
+        self._waiting = waiting
+
+    def get_flight_info(
+        self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
+    ) -> flight.FlightInfo:
+        caller = callers.of(context)
+        with statuses.answered(caller.span):
+            sql = commands.read_descriptor(descriptor)
+            if _is_deferred(caller, sql):
+                return _info(_WRITTEN, descriptor, TicketText(sql))
+            reading = Reading(self._services, caller.request(sql))
+            query_id = self._bridge.run(self._waiting.open(reading), context)
+            ticket = TicketText(sql, query_id)
+            return _info(reading.schema, descriptor, ticket, reading.row_count)
+
+    def get_schema(
+        self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
+    ) -> flight.SchemaResult:
+        caller = callers.of(context)
+        with statuses.answered(caller.span):
+            sql = commands.read_descriptor(descriptor)
+            if _is_deferred(caller, sql):
+                return flight.SchemaResult(_WRITTEN)
+            reading = self._begin(context, TicketText(sql))
+            self._bridge.post(reading.close)
+            return flight.SchemaResult(reading.schema)
+
+    def do_get(
+        self, context: flight.ServerCallContext, ticket: flight.Ticket
+    ) -> flight.FlightDataStream:
+        caller = callers.of(context)
+        with statuses.answered(caller.span):
+            reading = self._begin(context, commands.read_ticket(ticket))
+            return flight.GeneratorStream(reading.schema, self._stream(context, reading))
+
+    def list_flights(
+        self, context: flight.ServerCallContext, criteria: bytes
+    ) -> Iterator[flight.FlightInfo]:
+        with statuses.answered(callers.of(context).span):
+            return iter(self._bridge.run(self._tables(), context))
+
+    def list_actions(self, context: flight.ServerCallContext) -> list[flight.ActionType]:
+        return []
+
+    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> NoReturn:
+        _refuse(f"the action {action.type}")
+
+    def do_put(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.FlightMetadataWriter,
+    ) -> NoReturn:
+        _refuse("DoPut")
+
+    def do_exchange(
+        self,
+        context: flight.ServerCallContext,
+        descriptor: flight.FlightDescriptor,
+        reader: flight.MetadataRecordBatchReader,
+        writer: flight.MetadataRecordBatchWriter,
+    ) -> NoReturn:
+        _refuse("DoExchange")
+
+    def _begin(self, context: flight.ServerCallContext, wanted: TicketText) -> Reading:
+        """Find the answer that waits for this ticket, or start the statement."""
+        caller = callers.of(context)
+        ending = ExitStack()
+        # Whatever the coroutine has begun by the end of the call is ended, on its own loop; its
+        # result may never get here, because the client can go away in that very moment.
+        caller.at_end(lambda: self._bridge.post(ending.close))
+        return self._bridge.run(self._find_or_start(wanted, caller, ending), context)
+
+    async def _find_or_start(
+        self, wanted: TicketText, caller: Caller, ending: ExitStack
+    ) -> Reading:
+        reading = None
+        if wanted.query_id is not None:
+            reading = self._waiting.take(wanted.query_id, caller.principal.id)
+        if reading is not None:
+            ending.callback(reading.close, _GONE)
+            return reading
+        reading = Reading(self._services, caller.request(wanted.sql))
+        ending.callback(reading.close, _GONE)
+        await reading.open()
+        return reading
+
+    def _stream(
+        self, context: flight.ServerCallContext, reading: Reading
+    ) -> Iterator[pa.Table]:
+        """Pull batch by batch: gRPC asks for the next once it has taken the last."""
+        with statuses.answered(callers.of(context).span):
+            while batches := self._bridge.run(reading.take(), context):
+                for batch in batches:
+                    yield from messages.cut(batch, reading.schema)
+                if reading.is_whole:
+                    return
+
+    async def _tables(self) -> list[flight.FlightInfo]:
+        tables = (
+            (state.name, state.spec) for state in self._services.catalog.datasets.values()
+        )
+        return [
+            _table_info(name, columns.without_views(spec.schema))
+            for name, spec in tables
+            if isinstance(spec, FilesTable | MemoryTable)
+        ]
+
+
+def _is_deferred(caller: Caller, sql: str) -> bool:
+    """Asking about a write must not write; only DoGet runs it. Who may not write hears so now."""
+    return caller.principal.may_write and commands.writes(sql)
+
+
+def _info(
+    schema: pa.Schema,
+    descriptor: flight.FlightDescriptor,
+    ticket: TicketText,
+    row_count: int = -1,
+) -> flight.FlightInfo:
+    # No location means "from the server you are talking to", which holds behind any proxy.
+    endpoint = flight.FlightEndpoint(ticket.encode(), [])
+    return flight.FlightInfo(schema, descriptor, [endpoint], row_count, -1)
+
+
+def _table_info(name: str, schema: pa.Schema) -> flight.FlightInfo:
+    quoted = ".".join(f'"{part}"' for part in name.split("."))
+    sql = f"SELECT * FROM {quoted}"
+    return _info(schema, flight.FlightDescriptor.for_command(sql), TicketText(sql))
+
+
+def _refuse(what: str) -> NoReturn:
+    raise statuses.Unimplemented(f"{what} is not implemented yet; {commands.WHAT_WORKS}")

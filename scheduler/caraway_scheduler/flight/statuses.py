@@ -1,0 +1,100 @@
+"""What each of our errors is on the Flight wire."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NoReturn
+
+import pyarrow as pa
+from pyarrow import flight
+
+from caraway_core import errors
+from caraway_scheduler.history.spans import Span
+
+logger = logging.getLogger(__name__)
+# gRPC sends messages as trailers, percent-encoded and once more in base64; clients refuse
+# trailers of more than 8 KiB, and the user would read about that instead of the query.
+_MOST_BYTES = 1_500
+
+
+class StatusError(Exception):
+    """An error that ends a call.
+
+    Arrow appends Python's traceback to the message of what it sends, unless it cannot be
+    formatted. `traceback` reads `__cause__`, so an error without one is sent bare.
+    """
+
+    @property
+    def __cause__(self) -> NoReturn:  # type: ignore[override] # see above
+        raise AttributeError("not for the wire")
+
+
+class InvalidArgument(StatusError, pa.ArrowInvalid):  # type: ignore[misc] # pyarrow has no types
+    """INVALID_ARGUMENT."""
+
+
+class Unimplemented(StatusError, pa.ArrowNotImplementedError):  # type: ignore[misc]
+    """UNIMPLEMENTED."""
+
+
+class Unauthenticated(StatusError, flight.FlightUnauthenticatedError):  # type: ignore[misc]
+    """UNAUTHENTICATED."""
+
+
+class PermissionDenied(StatusError, flight.FlightUnauthorizedError):  # type: ignore[misc]
+    """PERMISSION_DENIED."""
+
+
+class DeadlineExceeded(StatusError, flight.FlightTimedOutError):  # type: ignore[misc]
+    """DEADLINE_EXCEEDED."""
+
+
+class Cancelled(StatusError, flight.FlightCancelledError):  # type: ignore[misc]
+    """CANCELLED."""
+
+
+class Unavailable(StatusError, flight.FlightUnavailableError):  # type: ignore[misc]
+    """UNAVAILABLE."""
+
+
+class Internal(StatusError, flight.FlightInternalError):  # type: ignore[misc]
+    """INTERNAL."""
+
+
+STATUS: Mapping[type[errors.CarawayError], type[StatusError]] = {
+    errors.InvalidQueryError: InvalidArgument,
+    errors.QueryForbiddenError: PermissionDenied,
+    errors.QueryTimeoutError: DeadlineExceeded,
+    errors.QueryCancelledError: Cancelled,
+    errors.OverloadedError: Unavailable,
+    errors.OutOfMemoryQueryError: Internal,
+    errors.ExecutionError: Internal,
+    errors.ShuttingDownError: Unavailable,
+}
+
+
+@contextmanager
+def answered(span: Span) -> Iterator[None]:
+    """Turn whatever goes wrong inside into an error for the wire.
+
+    Raises:
+        StatusError: always this, whatever was raised.
+    """
+    try:
+        yield
+    except StatusError:
+        raise
+    except errors.CarawayError as exc:
+        raise STATUS.get(type(exc), Internal)(_bounded(exc.message)) from None
+    except Exception:
+        logger.exception("flight call failed", extra={"trace_id": span.trace_id})
+        raise Internal(
+            f"internal error; the log has the cause under trace id {span.trace_id}"
+        ) from None
+
+
+def _bounded(message: str) -> str:
+    encoded = message.encode()
+    if len(encoded) <= _MOST_BYTES:
+        return message
+    return encoded[:_MOST_BYTES].decode(errors="ignore") + "..."

@@ -1,0 +1,35 @@
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from caraway_core.manifest import column_types, shape
+from caraway_core.manifest.shape.base import Section, known_keys
+
+PAGE = Path(__file__).parents[3] / "docs/reference/manifest.md"
+
+
+def sections() -> Iterator[type[Section]]:
+    for module in pkgutil.iter_modules(shape.__path__):
+        content = vars(importlib.import_module(f"{shape.__name__}.{module.name}")).values()
+        for item in content:
+            if isinstance(item, type) and issubclass(item, Section) and item is not Section:
+                yield item
+
+
+@pytest.mark.parametrize("section", sorted(set(sections()), key=repr))
+def test_page_names_every_key(section: type[Section]) -> None:
+    written = {
+        part for code in re.findall(r"`([^`]+)`", PAGE.read_text()) for part in code.split(".")
+    }
+    assert set(known_keys(section)) <= written
+
+
+def test_page_names_every_column_type_family() -> None:
+    page = PAGE.read_text()
+    for name in ("boolean", "bigint", "decimal(p,s)", "timestamptz", "T[]", "uuid", "blob"):
+        assert f"`{name}`" in page
+        column_types.arrow_type(name.replace("(p,s)", "(9,2)").replace("T[]", "int[]"))

@@ -1,0 +1,175 @@
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from caraway_core.manifest import Runtime, split_key
+from caraway_core.manifest import runtime as values
+from caraway_core.manifest.shape import runtime as shapes
+from tests.core.manifest.conftest import Loads, Refuses
+
+
+def test_every_setting_reaches_its_value(loads: Loads, tmp_path: Path) -> None:
+    runtime = loads(
+        """
+runtime:
+  auth: {api_key: {keys: ["${secrets:r}:ro", 12, ""]}}
+  tls: {certificate_file: tls/a.pem, key: "${secrets:pem}"}
+  cors: {enabled: true, allowed_origins: "https://a"}
+  task_history:
+    enabled: false
+    captured_output: truncated
+    captured_plan: explain analyze
+    min_sql_duration: 10ms
+    min_plan_duration: 1s
+    retention_period: 1d
+    retention_check_interval: 1m
+  caching:
+    sql_results:
+      enabled: false
+      max_size: 1GB
+      item_ttl: 2m
+      eviction_policy: tiny_lfu
+      hashing_algorithm: ahash
+      cache_key_type: sql
+      encoding: zstd
+      stale_while_revalidate_ttl: 5
+  query:
+    memory_limit: 2GiB
+    max_concurrent_queries: 0
+    max_queued_queries: 7
+    queue_timeout: 1s
+    timeout: 1h30m
+    target_partitions: 3
+    spill_compression: lz4_frame
+    temp_directory: spill
+  cpu: {cores: 2}
+  dataset_load_parallelism: 4
+  shutdown_timeout: 5
+  ready_state: on_registration
+  output_level: VERBOSE
+  params: {a: 1}
+  flight: {max_message_size: 32MiB, do_put_rate_limit_enabled: false}
+  http: {max_body_size: 1MiB}
+  mcp: {allowed_hosts: [a]}
+  telemetry:
+    enabled: false
+    metric_prefix: cw_
+    properties: {a: b}
+    otel_exporter: {endpoint: "http://o", push_interval: 5s, headers: {k: "${env:K}"}, metrics: [m]}
+"""
+    ).runtime
+    assert runtime == Runtime(
+        auth=values.Auth(True, ("${secrets:r}:ro", "12")),
+        tls=values.Tls(certificate_file=tmp_path / "tls/a.pem", key="${secrets:pem}"),
+        cors=values.Cors(True, ("https://a",)),
+        task_history=values.TaskHistory(
+            False, "truncated", "explain analyze", 0.01, 1.0, 86400.0, 60.0
+        ),
+        caching=values.Caching(
+            values.SqlResultsCache(False, 10**9, 120.0, "tiny_lfu", "ahash", "sql", "zstd", 5.0)
+        ),
+        query=values.Query(2 << 30, 0, 7, 1.0, 5400.0, 3, "lz4_frame", tmp_path / "spill"),
+        cpu_cores=2,
+        dataset_load_parallelism=4,
+        shutdown_timeout_s=5.0,
+        ready_state="on_registration",
+        output_level="verbose",
+        params={"a": "1"},
+        flight=values.Flight(32 << 20, False),
+        http=values.Http(1 << 20),
+        mcp=values.Mcp(("a",)),
+        telemetry=values.Telemetry(
+            False,
+            "cw_",
+            {"a": "b"},
+            values.OtelExporter(True, "http://o", 5.0, {"k": "${env:K}"}, ("m",)),
+        ),
+    )
+    assert "${secrets" not in repr(runtime.auth) + repr(runtime.tls)
+
+
+@pytest.mark.parametrize(
+    ("shape", "value"),
+    [
+        (shapes.Cors, values.Cors),
+        (shapes.TaskHistory, values.TaskHistory),
+        (shapes.SqlResultsCache, values.SqlResultsCache),
+        (shapes.Query, values.Query),
+        (shapes.Flight, values.Flight),
+        (shapes.Http, values.Http),
+        (shapes.Mcp, values.Mcp),
+        (shapes.OtelExporter, values.OtelExporter),
+        (shapes.Telemetry, values.Telemetry),
+    ],
+)
+def test_defaults_of_shapes_are_those_of_values(shape: type, value: type) -> None:
+    empty, default = shape.model_validate({}), value()  # type: ignore[attr-defined]
+    for field in fields(value):
+        ours = getattr(empty, field.name)
+        assert (tuple(ours) if isinstance(ours, list) else ours) == getattr(default, field.name)
+
+
+def test_old_results_cache_is_read_with_a_notice(loads: Loads) -> None:
+    manifest = loads("runtime: {results_cache: {cache_max_size: 1k, item_ttl: 3s}}")
+    cache = manifest.runtime.caching.sql_results
+    assert (cache.max_size_bytes, cache.item_ttl_s) == (1000, 3.0)
+    assert "is the old name of 'runtime.caching.sql_results'" in manifest.notices[0]
+
+
+def test_timeout_of_nothing_is_no_timeout(loads: Loads) -> None:
+    assert loads("runtime: {query: {timeout: 0}}").runtime.query.timeout_s is None
+
+
+@pytest.mark.parametrize(
+    "auth", ["", "{}", "{api-key: }", "{api-key: {keys: []}}", "{api_key: {keys: ['']}}"]
+)
+def test_authentication_without_keys_is_refused(refuses: Refuses, auth: str) -> None:
+    (problem,) = refuses(f"name: a\nruntime:\n  auth: {auth}")
+    assert problem.startswith("caraway.yaml:3: runtime.auth.")
+    assert problem.endswith("has no keys; add 'keys', or set 'enabled' to false")
+
+
+def test_authentication_that_is_off_needs_no_keys(loads: Loads) -> None:
+    assert loads("runtime: {auth: {api-key: {enabled: false, keys: [a]}}}").runtime.auth.keys == ()
+
+
+def test_settings_that_exclude_each_other(refuses: Refuses) -> None:
+    assert refuses(
+        """name: a
+runtime:
+  auth: {api-key: {keys: [a]}, api_key: {keys: [a]}}
+  tls: {certificate: a, certificate_file: b}
+  caching: {sql_results: {enabled: true}}
+  results_cache: {enabled: true}
+secrets: [{from: env, name: e}, {from: env, name: e}, {from: "env:A", name: secrets}]
+"""
+    ) == [
+        "caraway.yaml:7: secrets[2].from: the store 'env' takes no path; write 'env', "
+        "or 'dotenv:<path>'",
+        "caraway.yaml:7: secrets[2].name: 'secrets' means all stores in a reference; "
+        "choose another name",
+        "caraway.yaml:4: runtime.tls.certificate: 'certificate_file' and 'certificate' exclude "
+        "each other; keep one",
+        "caraway.yaml:4: runtime.tls: one of 'key_file' and 'key' is needed",
+        "caraway.yaml:3: runtime.auth.api_key: 'api-key' and 'api_key' exclude each other; "
+        "keep one",
+        "caraway.yaml:6: runtime.results_cache: 'results_cache' is the old name of "
+        "'caching.sql_results'; keep only the latter",
+        "caraway.yaml:7: secrets[1].name: secret store 'e' is declared twice, first on line 7",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("k", ("k", "ro")),
+        ("k:ro", ("k", "ro")),
+        ("k:rw", ("k", "rw")),
+        ("a:b:rw", ("a:b", "rw")),
+        ("k:rw:ro", ("k:rw", "ro")),
+        ("k:RW", ("k:RW", "ro")),
+    ],
+)
+def test_split_key(text: str, expected: tuple[str, str]) -> None:
+    assert split_key(text) == expected

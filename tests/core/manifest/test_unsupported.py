@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import pytest
+
+from tests.core.manifest.conftest import Loads, Refuses
+
+EVERYTHING = Path(__file__).with_name("everything.yaml")
+
+
+def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
+    built = "(this build has: datasets, views, secrets, dependencies)"
+    off = "remove it or set its 'enabled' to false"
+    lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
+    print(built, off, *lines, sep="\n")
+
+
+def test_switched_off_and_empty_sections_are_fine(loads: Loads) -> None:
+    manifest = loads(
+        """
+management: {enabled: false}
+snapshots: {enabled: false}
+extensions: {x: {enabled: false}}
+models: []
+tools:
+runtime:
+  tls: {enabled: false, client_auth_mode: none}
+  caching: {search_results: {enabled: false}, embeddings: {max_size: 1MiB}}
+  functions: {enabled: false}
+datasets:
+  - from: file:a
+    name: a
+    vectors: {enabled: false}
+    full_text_search: {enabled: false}
+    replication: {enabled: false}
+    columns: [{name: b, embeddings: [], full_text_search: {enabled: false}}]
+    acceleration: {enabled: false}
+"""
+    )
+    assert manifest.notices == ()
+
+
+@pytest.mark.parametrize(
+    ("origin", "message"),
+    [
+        ("flie:a.csv", "no connector 'flie'; did you mean 'file'?"),
+        ("data/a.csv", "no connector 'data'"),
+        ("/a.csv", "'/a.csv' names no connector; write '<connector>:<path>', for example"),
+        ("spice.ai/eth.blocks", "connector 'spice.ai' is not implemented yet; known: abfss, file"),
+    ],
+)
+def test_unknown_connectors_are_refused(refuses: Refuses, origin: str, message: str) -> None:
+    (problem,) = refuses(f"name: a\ndatasets:\n  - from: {origin}\n    name: a")
+    assert problem.startswith(f"caraway.yaml:3: datasets[0].from: {message}")
+
+
+def test_acceleration_values_are_checked_also_when_off(refuses: Refuses) -> None:
+    problems = refuses(
+        """name: a
+datasets:
+  - from: file:a
+    name: a
+    columns: [{name: b}, {name: b}]
+    acceleration:
+      enabled: false
+      engine: duckbd
+      mod: file
+      refresh_check_interval: 0
+      refresh_cron: "* * * * *"
+      refresh_data_window: 1d
+      indexes: {a: uniq}
+      partition_by: 3
+      metrics: 3
+"""
+    )
+    where = "datasets[0].acceleration"
+    assert problems == [
+        f"caraway.yaml:8: {where}.engine: 'duckbd' is not one of: arrow, cayenne, duckdb, sqlite, "
+        "postgres, turso; did you mean 'duckdb'?",
+        f"caraway.yaml:10: {where}.refresh_check_interval: must be more than 0",
+        f"caraway.yaml:13: {where}.indexes.a: 'uniq' is not one of: enabled, unique; "
+        "did you mean 'unique'?",
+        f"caraway.yaml:14: {where}.partition_by: must be a list of expressions or of "
+        "'name: expression'",
+        f"caraway.yaml:15: {where}.metrics: must be a mapping of keys to values",
+        f"caraway.yaml:9: {where}.mod: unknown key 'mod'; did you mean 'mode'?",
+        f"caraway.yaml:11: {where}.refresh_cron: 'refresh_check_interval' and 'refresh_cron' "
+        "exclude each other; keep one",
+        "caraway.yaml:5: datasets[0].columns[1].name: column 'b' is declared twice, "
+        "first on line 5",
+        f"caraway.yaml:12: {where}.refresh_data_window: 'refresh_data_window' needs the dataset's "
+        "'time_column'",
+    ]

@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+
+from caraway_core.errors import CarawayError
+from caraway_plugins.secrets.dotenv import DotEnv
+from caraway_plugins.secrets.environment import Environment
+from caraway_plugins.secrets.files import Files
+
+
+def test_environment_comes_before_the_dotenv_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("A=file\nB=file\nc=lower\n")
+    store = Environment({}, tmp_path, {"A": "environment", "C": "upper"})
+    assert store.get("A") == store.get("a") == "environment"
+    assert store.get("b") == "file"
+    assert store.get("c") == "upper"
+    assert store.get("d") is None
+
+
+def test_dotenv_lines(tmp_path: Path) -> None:
+    (tmp_path / "s.env").write_text(
+        '# comment\n\nexport A = a b # note\nB=\'x # y\'\nC="l1\\nl2 \\"q\\"" # c\n'
+        "D=\nE=a#b\nF='$A'\nA2=1\nA2=2\n"
+    )
+    store = DotEnv({"path": "s.env"}, tmp_path, {})
+    values = {name: store.get(name) for name in ("A", "B", "C", "D", "E", "F", "A2", "a")}
+    assert values == {
+        "A": "a b",
+        "B": "x # y",
+        "C": 'l1\nl2 "q"',
+        "D": "",
+        "E": "a#b",
+        "F": "$A",
+        "A2": "2",
+        "a": None,
+    }
+
+
+@pytest.mark.parametrize("line", ["hunter2", "A='hunter2", 'A="hunter2', "=hunter2", "1A=hunter2"])
+def test_broken_dotenv_line_is_told_without_its_text(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".env").write_text(f"A=1\n{line}\n")
+    with pytest.raises(CarawayError, match=r"\.env:2: this line is not NAME=value") as caught:
+        DotEnv({}, tmp_path, {})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_dotenv_file_must_exist_and_be_text(tmp_path: Path) -> None:
+    with pytest.raises(CarawayError, match=r"there is no file '.*s\.env'; create it"):
+        DotEnv({"path": "s.env"}, tmp_path, {})
+    (tmp_path / ".env").write_bytes(b"A=\xff")
+    with pytest.raises(CarawayError, match="cannot be read: it is not UTF-8 text"):
+        Environment({}, tmp_path, {})
+
+
+def test_files_are_read_anew_each_time(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one\n\n")
+    store = Files({"path": str(tmp_path)}, Path("/"), {})
+    assert store.get("token") == "one\n"
+    (tmp_path / "token").write_text("two\r\n")
+    assert store.get("token") == "two"
+    assert store.get("absent") is None
+
+
+def test_files_follow_links_as_kubernetes_makes_them(tmp_path: Path) -> None:
+    (tmp_path / "..data").mkdir()
+    (tmp_path / "..data" / "token").write_text("linked")
+    (tmp_path / "token").symlink_to("..data/token")
+    assert Files({"path": f"//{tmp_path}"}, Path("/"), {}).get("token") == "linked"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../a", "a/b", "a\\b", "/etc/passwd", "a\0"])
+def test_names_that_lead_out_of_the_folder_are_refused(tmp_path: Path, name: str) -> None:
+    store = Files({"path": "."}, tmp_path, {})
+    with pytest.raises(CarawayError, match="is not the name of a secret"):
+        store.get(name)
+
+
+def test_folder_must_be_given_and_exist(tmp_path: Path) -> None:
+    with pytest.raises(CarawayError, match="needs the folder of the secrets"):
+        Files({}, tmp_path, {})
+    with pytest.raises(CarawayError, match="there is no folder"):
+        Files({"path": "absent"}, tmp_path, {})
+
+
+def test_unreadable_secrets_are_told_without_their_bytes(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"hunter2\xff")
+    (tmp_path / "large").write_bytes(b"x" * (1024 * 1024 + 1))
+    store = Files({"path": "."}, tmp_path, {})
+    with pytest.raises(CarawayError, match="it is not UTF-8 text") as caught:
+        store.get("binary")
+    assert "hunter2" not in str(caught.value)
+    with pytest.raises(CarawayError, match="is larger than 1 MiB"):
+        store.get("large")

@@ -1,0 +1,62 @@
+"""The stores that are held to the suites. A new adapter joins by a line here."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from caraway_core import registry
+from caraway_core.protocols.results import ResultStore
+from caraway_core.protocols.state import StateStore
+from caraway_plugins.stores.sqlite import SqliteStateStore
+
+POLL_S = 0.01
+
+
+@dataclass
+class Clock:
+    """Time that stands still until a test moves it."""
+
+    now: float = 1_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class StateHarness:
+    """One place where state lives; it can be opened again, also by another process."""
+
+    adapter: str
+    folder: Path
+    clock: Clock = field(default_factory=Clock)
+
+    def make(self) -> StateStore:
+        return make_state(self.adapter, self.folder, self.clock)
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[StateStore]:
+        store = self.make()
+        try:
+            yield store
+        finally:
+            await store.aclose()
+
+
+def _sqlite(folder: Path, clock: Callable[[], float]) -> StateStore:
+    return SqliteStateStore(folder / "state.db", clock, poll_s=POLL_S)
+
+
+STATE: dict[str, Callable[[Path, Callable[[], float]], StateStore]] = {"sqlite": _sqlite}
+RESULTS = tuple(registry.RESULT_STORES)
+
+
+def make_state(adapter: str, folder: Path, clock: Callable[[], float]) -> StateStore:
+    return STATE[adapter](folder, clock)
+
+
+def make_results(adapter: str, folder: Path) -> ResultStore:
+    made: Any = registry.load("result store", registry.RESULT_STORES, adapter)(folder)
+    store: ResultStore = made
+    return store

@@ -1,0 +1,130 @@
+"""A Flight endpoint over tables in memory, and a client of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import pyarrow as pa
+from pyarrow import flight
+
+from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, TableName
+from caraway_core.settings import Address
+from caraway_core.tables import TableSpec
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.local import LocalExecutor
+from caraway_scheduler.access import Keyring
+from caraway_scheduler.catalog.catalog import Catalog
+from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from caraway_scheduler.flight import FlightEndpoint
+from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
+from caraway_scheduler.queries.admission import Admission
+from caraway_scheduler.queries.cache import ResultsCache
+from caraway_scheduler.queries.service import QueryService
+from caraway_scheduler.services import Services
+from caraway_scheduler.tallies import Tallies
+from tests.kit.engine import snapshot
+
+ANY_PORT = Address("127.0.0.1", 0)
+KEYS = Keyring([("reader", "ro"), ("writer", "rw")])
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A running endpoint."""
+
+    endpoint: FlightEndpoint
+    services: Services
+    address: Address
+
+    async def ask(self, question: Callable[[flight.FlightClient], T], **options: Any) -> T:
+        """Put a question to the server from a thread of its own: the client blocks."""
+
+        def blocking() -> T:
+            with client(self.address, **options) as connected:
+                return question(connected)
+
+        return await asyncio.to_thread(blocking)
+
+    async def idle(self) -> None:
+        """Wait until no statement is under way."""
+        async with asyncio.timeout(5):
+            await self.services.queries.active.wait_idle()
+
+
+@contextmanager
+def client(address: Address, scheme: str = "grpc+tcp", **options: Any) -> Iterator[Any]:
+    # A proxy of the machine is no way to this machine.
+    direct = [("grpc.enable_http_proxy", 0)]
+    with flight.connect(f"{scheme}://{address}", generic_options=direct, **options) as connected:
+        yield connected
+
+
+@asynccontextmanager
+async def serving(
+    tables: Mapping[str, TableSpec | str] | None = None,
+    *,
+    writable: tuple[str, ...] = (),
+    keys: Keyring | None = None,
+    cache: ResultsCache | None = None,
+    max_running: int | None = None,
+    timeout_s: float | None = None,
+    address: Address = ANY_PORT,
+    tls: tuple[bytes, bytes] | None = None,
+) -> AsyncIterator[Serving]:
+    """Serve the tables until the block ends."""
+    dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
+    assert await dispatch.install(snapshot(tables or {})) == {}
+    history = TaskHistory(HistorySettings(), NodeId("here"), lambda: 0)
+    tallies = Tallies()
+    names = frozenset(map(TableName, writable))
+    queries = QueryService(
+        dispatch,
+        lambda: (CatalogVersion(1), names),
+        Admission(max_running, 100, 5),
+        cache,
+        history,
+        tallies,
+        timeout_s,
+    )
+    catalog = Catalog(dispatch, Path("/nowhere"), {}, 1)
+    services = Services(_no_manifest, catalog, queries, dispatch, history, tallies, keys)
+    endpoint = FlightEndpoint(services, asyncio.get_running_loop(), address, tls)
+    try:
+        yield Serving(endpoint, services, endpoint.start())
+    finally:
+        await endpoint.stop(5)
+        await catalog.aclose()
+        await dispatch.aclose()
+
+
+def command(sql: str | bytes) -> flight.FlightDescriptor:
+    return flight.FlightDescriptor.for_command(sql)
+
+
+def bearer(token: str) -> flight.FlightCallOptions:
+    return headers(authorization=f"Bearer {token}")
+
+
+def headers(**values: str) -> flight.FlightCallOptions:
+    pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in values.items()]
+    return flight.FlightCallOptions(headers=pairs, timeout=30)
+
+
+def query(sql: str, options: flight.FlightCallOptions | None = None) -> Callable[[Any], pa.Table]:
+    """The two calls that clients make for one statement."""
+
+    def run(connected: Any) -> pa.Table:
+        info = connected.get_flight_info(command(sql), options)
+        rows = connected.do_get(info.endpoints[0].ticket, options).read_all()
+        assert rows.schema == info.schema
+        return rows
+
+    return run
+
+
+def _no_manifest() -> NoReturn:
+    raise AssertionError("the endpoint needs no manifest")
