@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from caraway_core.manifest import names
+from caraway_core.manifest import names, scalars
 from caraway_core.manifest import runtime as values_runtime
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
@@ -26,7 +26,7 @@ def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
         path=origin.path,
         base_dir=base_dir,
         description=shape.description,
-        metadata=shape.metadata,
+        metadata=_plain(shape.metadata),
         access=shape.access,
         params=shape.params,
         columns=tuple(Column(c.name, c.type, c.description) for c in shape.columns),
@@ -41,7 +41,7 @@ def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
 
 def view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> View:
     """Build a view that was written in a file of the folder."""
-    return View(shape.name, sql, base_dir, shape.description, shape.metadata)
+    return View(shape.name, sql, base_dir, shape.description, _plain(shape.metadata))
 
 
 def stores(shapes_: list[top.SecretStore] | None) -> tuple[DeclaredStore, ...]:
@@ -144,3 +144,7 @@ def _telemetry(shape: shapes.Telemetry | None) -> values_runtime.Telemetry:
 
 def _path(text: str | None, base_dir: Path) -> Path | None:
     return None if text is None else base_dir / text
+
+
+def _plain(metadata: dict[str, Any]) -> dict[str, object]:
+    return {key: scalars.plain(value) for key, value in metadata.items()}

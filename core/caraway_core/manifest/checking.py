@@ -30,7 +30,10 @@ def check(model: type[Shape], document: Document) -> Checked[Shape]:
         return Checked(model.model_validate(document.value))
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_input=False)
-        return Checked(None, tuple(_problem(model, document, error) for error in errors))
+        found = [_problem(model, document, error) for error in errors]
+        # Where a key takes one of several kinds, pydantic complains once for each kind.
+        firsts = {problem.path: problem for problem in reversed(found)}
+        return Checked(None, tuple(problem for problem in found if problem is firsts[problem.path]))
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

@@ -56,7 +56,7 @@ class _Loading:
     def manifest(self) -> Manifest:
         root = self._load(self._file, trail=())
         if self._problems or root is None:
-            raise ManifestError(self._problems)
+            raise ManifestError(sorted(self._problems, key=self._reading_order))
         base_dir = self._file.parent
         return Manifest(
             version=root.version,
@@ -72,6 +72,10 @@ class _Loading:
             dependencies=tuple(root.dependencies),
             notices=tuple(self._notices),
         )
+
+    def _reading_order(self, problem: Problem) -> tuple[int, int]:
+        files = [str(file) for file in self._files]
+        return files.index(problem.file), problem.line
 
     def _load(self, file: Path, trail: tuple[Path, ...]) -> top.Manifest | None:
         """Read one manifest file; `trail` are the manifests that led to it."""

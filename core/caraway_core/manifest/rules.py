@@ -50,8 +50,11 @@ def _auth(document: Document) -> Iterator[Problem]:
     if "auth" not in runtime:
         return
     # An empty section is refused too: a template that lost its keys must not open the server.
-    sections = {"api-key", "api_key"} & set(_mapping(runtime, "auth"))
-    for name in sections or {"api-key"}:
+    auth = _mapping(runtime, "auth")
+    names = [name for name in ("api-key", "api_key") if name in auth]
+    if not names and _is_on(auth.get("oidc")):
+        return
+    for name in names or ["api-key"]:
         section = _mapping(runtime, "auth", name)
         keys = section.get("keys")
         has_keys = isinstance(keys, list) and any(key not in (None, "") for key in keys)
@@ -62,7 +65,7 @@ def _auth(document: Document) -> Iterator[Problem]:
 
 def _tls(document: Document) -> Iterator[Problem]:
     section = _mapping(document.value, "runtime").get("tls")
-    if isinstance(section, dict) and section.get("enabled") is not False:
+    if _is_on(section):
         yield from _one_of(document, ("runtime", "tls"), "certificate_file", "certificate")
         yield from _one_of(document, ("runtime", "tls"), "key_file", "key")
 
@@ -107,3 +110,7 @@ def _mapping(value: Any, *steps: str | int) -> dict[str, Any]:
     for step in steps:
         value = value.get(step) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
+
+
+def _is_on(section: object) -> bool:
+    return isinstance(section, dict) and section.get("enabled") is not False

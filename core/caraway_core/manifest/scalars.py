@@ -62,3 +62,17 @@ def written(value: object) -> str:
         case int() | float():
             return str(value)
     raise ValueError("must be a text, a number, true or false")
+
+
+def plain(value: object) -> object:
+    """Return a value of lists and mappings with numbers that are only numbers."""
+    match value:
+        case dict():
+            return {key: plain(item) for key, item in value.items()}
+        case list():
+            return [plain(item) for item in value]
+        case WrittenInt():
+            return int(value)
+        case WrittenFloat():
+            return float(value)
+    return value

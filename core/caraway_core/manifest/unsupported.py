@@ -29,8 +29,9 @@ def _is_present(value: object) -> bool:
 
 
 def _is_on(value: object) -> bool:
-    """Whether a section counts as switched on: it is there, and not switched off."""
-    return _is_present(value) and not (isinstance(value, dict) and value.get("enabled") is False)
+    """Whether a section that is on by default is there, be it empty, and not switched off."""
+    is_off = isinstance(value, dict) and value.get("enabled") is False
+    return value is not None and not is_off
 
 
 def _is_any_on(value: object) -> bool:

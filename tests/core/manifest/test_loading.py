@@ -105,7 +105,31 @@ datasets:
 views: {}
 """
     )
-    print(*problems, sep="\n")
+    assert problems == [
+        "caraway.yaml:2: version: 'v3' is not one of: v1, v1beta1, v2; did you mean 'v2'?",
+        "caraway.yaml:2: name: the key 'name' is missing",
+        "caraway.yaml:3: nane: unknown key 'nane'; did you mean 'name'?",
+        "caraway.yaml:6: runtime.query.timeout: 'soon' is not a duration; write for example "
+        "30s, 5m or 1h30m",
+        "caraway.yaml:7: runtime.query.memory_limit: '120%' is not a share of the memory; "
+        "write 1% to 100%",
+        "caraway.yaml:8: runtime.query.spill_compression: 'zst' is not one of: zstd, "
+        "lz4_frame, uncompressed; did you mean 'zstd'?",
+        "caraway.yaml:9: runtime.flight.max_message_size: must be at least 1024",
+        "caraway.yaml:13: datasets[0].acess: unknown key 'acess'; did you mean 'access'?",
+        "caraway.yaml:16: datasets[0].columns[0].type: 'bigit' is not a column type; known: "
+        "boolean, tinyint, smallint, int, bigint (each also unsigned), real, double, "
+        "decimal(p,s), text, binary, uuid, date, time, timestamp(p), timestamptz, and T[] or "
+        "list<T> of them",
+        "caraway.yaml:17: datasets[0].columns[1].name: the key 'name' is missing",
+        "caraway.yaml:17: datasets[0].columns[1].nam: unknown key 'nam'; did you mean 'name'?",
+        "caraway.yaml:19: datasets[1].name: the schema 'runtime' belongs to the runtime; "
+        "choose another",
+        "caraway.yaml:20: datasets[1].access: must be one of: read, read_write",
+        "caraway.yaml:21: datasets[1].params: must be a mapping of keys to values",
+        "caraway.yaml:22: datasets[2]: must be a mapping of keys to values",
+        "caraway.yaml:23: views: must be a list",
+    ]
 
 
 def test_unknown_key_without_a_neighbour_lists_the_known(refuses: Refuses) -> None:
@@ -148,14 +172,14 @@ def test_problems_behind_a_ref_name_that_file(write: Write, refuses: Refuses) ->
     write("- 1", "list.yaml")
     refs = "[{ref: a}, {ref: list.yaml}, {ref: gone}, {ref: a, name: b}, {ref: 3}]"
     assert refuses(f"name: x\ndatasets: {refs}") == [
-        "a/dataset.yaml:3: acess: unknown key 'acess'; did you mean 'access'?",
-        "list.yaml:1: must be a mapping of keys to values",
         "caraway.yaml:2: datasets[2].ref: there is no 'gone'; a 'ref' is a YAML file, or a folder "
         "that holds dataset.yaml",
         "caraway.yaml:2: datasets[3].name: 'name' cannot stand beside 'ref'; "
         "move it into that file",
-        "a/dataset.yaml:3: acess: unknown key 'acess'; did you mean 'access'?",
         "caraway.yaml:2: datasets[4].ref: must be the path of a file or a folder",
+        "a/dataset.yaml:3: acess: unknown key 'acess'; did you mean 'access'?",
+        "a/dataset.yaml:3: acess: unknown key 'acess'; did you mean 'access'?",
+        "list.yaml:1: must be a mapping of keys to values",
     ]
 
 
@@ -187,12 +211,12 @@ def test_broken_dependencies_are_told(write: Write, refuses: Refuses) -> None:
     write("name: one\ndependencies: [../two]", "one/caraway.yaml")
     write(f"name: two\ndependencies: [../one]\n{DATASET}", "two/caraway.yaml")
     assert refuses(f"name: x\ndependencies: [one, gone]\n{DATASET}") == [
-        "two/caraway.yaml:2: dependencies[0]: the dependencies form a circle: "
-        "one/caraway.yaml -> two/caraway.yaml -> one/caraway.yaml",
         "caraway.yaml:2: dependencies[1]: there is no 'gone'; give the path of a manifest file or "
         "of its folder",
         "caraway.yaml:5: datasets[0].name: the name 'a' is taken: "
         "it is declared at two/caraway.yaml:5",
+        "two/caraway.yaml:2: dependencies[0]: the dependencies form a circle: "
+        "one/caraway.yaml -> two/caraway.yaml -> one/caraway.yaml",
     ]
 
 

@@ -145,17 +145,17 @@ runtime:
 secrets: [{from: env, name: e}, {from: env, name: e}, {from: "env:A", name: secrets}]
 """
     ) == [
+        "caraway.yaml:3: runtime.auth.api_key: 'api-key' and 'api_key' exclude each other; "
+        "keep one",
+        "caraway.yaml:4: runtime.tls.certificate: 'certificate_file' and 'certificate' exclude "
+        "each other; keep one",
+        "caraway.yaml:4: runtime.tls: one of 'key_file' and 'key' is needed",
+        "caraway.yaml:6: runtime.results_cache: 'results_cache' is the old name of "
+        "'caching.sql_results'; keep only the latter",
         "caraway.yaml:7: secrets[2].from: the store 'env' takes no path; write 'env', "
         "or 'dotenv:<path>'",
         "caraway.yaml:7: secrets[2].name: 'secrets' means all stores in a reference; "
         "choose another name",
-        "caraway.yaml:4: runtime.tls.certificate: 'certificate_file' and 'certificate' exclude "
-        "each other; keep one",
-        "caraway.yaml:4: runtime.tls: one of 'key_file' and 'key' is needed",
-        "caraway.yaml:3: runtime.auth.api_key: 'api-key' and 'api_key' exclude each other; "
-        "keep one",
-        "caraway.yaml:6: runtime.results_cache: 'results_cache' is the old name of "
-        "'caching.sql_results'; keep only the latter",
         "caraway.yaml:7: secrets[1].name: secret store 'e' is declared twice, first on line 7",
     ]
 
