@@ -23,11 +23,19 @@ class ResultStore(Protocol):
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:
-        """Store one chunk; what this returned for is durable."""
+        """Store one chunk; what this returned for is durable.
+
+        A chunk that is stored again, as by another owner of the job, leaves the one of the
+        earlier ChunkInfo readable.
+
+        Raises:
+            CarawayError: the key is not a plain name.
+            ExecutionError: it cannot be stored, for example because the disk is full.
+        """
         ...
 
     def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the batches of a chunk.
+        """Yield the batches of a chunk, once all of its bytes are checked.
 
         Raises:
             ExecutionError: the chunk is missing, or its bytes are not those that were written.
@@ -38,4 +46,6 @@ class ResultStore(Protocol):
         """Remove every chunk of the key; nothing happens if there is none."""
         ...
 
-    async def keys(self) -> Sequence[str]: ...
+    async def keys(self) -> Sequence[str]:
+        """Return the keys that have chunks, sorted."""
+        ...

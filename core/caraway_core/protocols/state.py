@@ -17,7 +17,9 @@ class Entry:
 class StateStore(Protocol):
     """Keys with values, compare-and-set, expiry, watching, and append-only logs.
 
-    Keys are `/`-separated paths. What a write method returned from is durable.
+    Keys are `/`-separated paths. What a write method returned from is durable. Revisions grow
+    over the whole store: a later write of any key has a greater one. Each method raises
+    CarawayError when the store cannot do its work, and ShuttingDownError once it is closed.
     """
 
     async def get(self, key: str) -> Entry | None: ...
@@ -32,7 +34,11 @@ class StateStore(Protocol):
         """Write, or delete with a value of None, if the key stands at revision `expected`.
 
         `expected` None asks that the key is absent. Returns the new revision, or None when the
-        key stood at another one. With `ttl_s` the entry is gone after that time.
+        key stood at another one. With `ttl_s` the entry is gone after that time; without, it
+        stays, also when an earlier write of the key had one.
+
+        Raises:
+            ValueError: the value is empty, which is how watchers are told of a deletion.
         """
         ...
 
@@ -40,10 +46,17 @@ class StateStore(Protocol):
         """Add a record to the end of a log and return its offset, counted from 0."""
         ...
 
-    async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]: ...
+    async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
+        """Return up to `limit` records from the offset `start` on."""
+        ...
 
     def watch(self, prefix: str) -> AsyncIterator[Entry]:
-        """Yield entries under the prefix as they are written; a deletion has an empty value."""
+        """Yield entries under the prefix as they are written; a deletion has an empty value.
+
+        Begins with this call, not with the first iteration: watch, then scan, and nothing is
+        missed. Expiry is a deletion. Of writes of one key that follow each other closely, a
+        watcher may get only the last. Ends when the store is closed.
+        """
         ...
 
     async def aclose(self) -> None: ...

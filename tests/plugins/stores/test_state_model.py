@@ -149,7 +149,7 @@ class Machine(RuleBasedStateMachine):
 
 def test_store_behaves_like_a_dict(state: StateHarness) -> None:
     machine = type("AdapterMachine", (Machine,), {"adapter": state.adapter})
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]  # hypothesis types it in part
+    run_state_machine_as_test(
         machine,
         settings=settings(
             max_examples=30,

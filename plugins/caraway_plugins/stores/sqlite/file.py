@@ -88,11 +88,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA journal_size_limit = 67108864")
-    # Taking the write lock also finds a file that may only be read, now rather than later.
     with transaction(connection):
         if _number_or_text(connection, "PRAGMA application_id") == 0:
             for statement in _TABLES:
                 connection.execute(statement)
+        # Finds a file that may only be read now rather than later; BEGIN alone does not.
+        connection.execute("UPDATE store SET revision = revision")
 
 
 def _check_owner(connection: sqlite3.Connection, path: Path) -> None:

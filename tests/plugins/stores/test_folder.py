@@ -1,0 +1,145 @@
+"""What only the folder of results can suffer: bad disks, full disks and dead writers."""
+
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import CarawayError, ExecutionError
+from caraway_core.protocols.results import ChunkInfo
+from caraway_plugins.stores.folder import FolderResultStore
+
+ROWS = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
+UNFINISHED = ".unfinished"
+
+HELD_BY_A_WRITER = """
+import pathlib, sys
+from caraway_plugins.stores.durable import Workshop
+with Workshop(pathlib.Path(sys.argv[1])).unfinished() as handle:
+    handle.write(b"half"), handle.flush()
+    print("writing", flush=True)
+    sys.stdin.read()
+"""
+
+
+def files(root: Path) -> list[Path]:
+    return [path for path in root.rglob("*") if path.is_file()]
+
+
+async def stored(root: Path) -> tuple[FolderResultStore, ChunkInfo, Path]:
+    store = FolderResultStore(root)
+    chunk = await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
+    (path,) = files(root)
+    return store, chunk, path
+
+
+async def refusal(store: FolderResultStore, chunk: ChunkInfo) -> str:
+    """Read, and expect an error before the first batch."""
+    with pytest.raises(ExecutionError) as caught:
+        await anext(store.read_chunk("job-1", chunk))
+    return caught.value.message
+
+
+@contextmanager
+def disk_with_room_for(size_bytes: int) -> Iterator[None]:
+    """Let the kernel refuse to write longer files, as a full disk would."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_chunk_is_one_arrow_stream_that_its_info_describes(tmp_path: Path) -> None:
+    _, chunk, path = await stored(tmp_path)
+    assert path.stat().st_size == chunk.size_bytes
+    assert pa.ipc.open_stream(path.read_bytes()).read_all().num_rows == chunk.row_count
+
+
+@pytest.mark.parametrize("place", [0, 5, 200, 40_000, -1])
+async def test_chunk_with_one_wrong_bit_is_refused(tmp_path: Path, place: int) -> None:
+    store, chunk, path = await stored(tmp_path)
+    damaged = bytearray(path.read_bytes())
+    damaged[place] ^= 1
+    path.write_bytes(damaged)
+    assert "chunk 0 is damaged" in await refusal(store, chunk)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 10, 40_000])
+async def test_chunk_that_was_cut_is_refused(tmp_path: Path, size_bytes: int) -> None:
+    store, chunk, path = await stored(tmp_path)
+    path.write_bytes(path.read_bytes()[:size_bytes])
+    assert "chunk 0 is damaged" in await refusal(store, chunk)
+
+
+async def test_chunk_with_more_at_its_end_is_refused(tmp_path: Path) -> None:
+    store, chunk, path = await stored(tmp_path)
+    path.write_bytes(path.read_bytes() + b"x")
+    assert "chunk 0 is damaged" in await refusal(store, chunk)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 100, 50_000])
+async def test_full_disk_fails_and_leaves_nothing(tmp_path: Path, size_bytes: int) -> None:
+    store = FolderResultStore(tmp_path)
+    with (
+        disk_with_room_for(size_bytes),
+        pytest.raises(ExecutionError, match="'job-1': chunk 0 cannot be stored"),
+    ):
+        await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
+    assert files(tmp_path) == []
+    assert await store.keys() == []
+    await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
+
+
+async def test_start_removes_orphans_and_keeps_results(tmp_path: Path) -> None:
+    _, chunk, path = await stored(tmp_path)
+    (tmp_path / UNFINISHED / "chunk").write_bytes(b"half")
+    (tmp_path / UNFINISHED / "discarded").mkdir()
+    (tmp_path / UNFINISHED / "discarded" / "chunk").write_bytes(b"whole")
+    store = FolderResultStore(tmp_path)
+    assert files(tmp_path) == [path]
+    assert [found async for found in store.read_chunk("job-1", chunk)] == [ROWS]
+
+
+def test_start_leaves_what_a_living_process_writes_until_it_is_killed(tmp_path: Path) -> None:
+    FolderResultStore(tmp_path)
+    command = [sys.executable, "-c", HELD_BY_A_WRITER, str(tmp_path / UNFINISHED)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        try:
+            assert writer.stdout and writer.stdout.readline() == b"writing\n"
+            FolderResultStore(tmp_path)
+            assert [path.read_bytes() for path in files(tmp_path)] == [b"half"]
+        finally:
+            writer.kill()
+    assert [path.read_bytes() for path in files(tmp_path)] == [b"half"]
+    FolderResultStore(tmp_path)
+    assert files(tmp_path) == []
+
+
+async def test_foreign_files_are_no_keys(tmp_path: Path) -> None:
+    store, _, _ = await stored(tmp_path)
+    (tmp_path / "README").write_text("of the user")
+    (tmp_path / "empty").mkdir()
+    assert await store.keys() == ["job-1"]
+
+
+def test_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CarawayError, match="name another one"):
+        FolderResultStore(tmp_path / "file" / "results")
+
+
+async def test_folder_that_vanished_is_an_error_of_the_query(tmp_path: Path) -> None:
+    store = FolderResultStore(tmp_path / "results")
+    (tmp_path / "results" / UNFINISHED).rmdir()
+    (tmp_path / "results").rmdir()
+    with pytest.raises(ExecutionError):
+        await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
+    with pytest.raises(ExecutionError):
+        await store.keys()
