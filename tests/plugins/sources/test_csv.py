@@ -113,3 +113,7 @@ def test_the_sample_can_be_bounded(text: Write) -> None:
 def test_a_header_alone_makes_an_empty_table(text: Write) -> None:
     assert text("a,b\n").rows() == []
     assert text("a,b\n").files().schema.names == ["a", "b"]
+
+
+def test_blank_lines_are_no_records(text: Write) -> None:
+    assert text("a,b\n\n1,x\n\n2,y\n").rows() == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
