@@ -40,8 +40,17 @@ async def contend(store: StateStore) -> None:
             print(expected, revision, await store.append(LOG, str(value).encode()), flush=True)
 
 
+async def make(adapter: str, folder: Path) -> None:
+    """Make and close a store for each line, in a folder of that name."""
+    for line in sys.stdin:
+        await adapters.make_state(adapter, folder / line.strip(), time.time).aclose()
+        print("made", flush=True)
+
+
 async def main(role: str, adapter: str, folder: str) -> None:
     print("ready", flush=True)
+    if role == "make":
+        return await make(adapter, Path(folder))
     sys.stdin.readline()
     store = adapters.make_state(adapter, Path(folder), time.time)
     await {"write": write, "contend": contend}[role](store)

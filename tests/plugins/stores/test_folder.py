@@ -97,6 +97,12 @@ async def test_full_disk_fails_and_leaves_nothing(tmp_path: Path, size_bytes: in
     await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
 
 
+async def test_delete_frees_the_disk(tmp_path: Path) -> None:
+    store, _, _ = await stored(tmp_path)
+    await store.delete("job-1")
+    assert files(tmp_path) == []
+
+
 async def test_start_removes_orphans_and_keeps_results(tmp_path: Path) -> None:
     _, chunk, path = await stored(tmp_path)
     (tmp_path / UNFINISHED / "chunk").write_bytes(b"half")

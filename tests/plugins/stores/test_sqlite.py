@@ -1,5 +1,6 @@
 """What only a SQLite file can suffer: damage, rights, foreign files, growth."""
 
+import asyncio
 import os
 import sqlite3
 import tempfile
@@ -191,4 +192,17 @@ async def test_watcher_that_missed_forgotten_deletions_is_told(tmp_path: Path) -
     await store.compare_and_set("b", b"1", expected=None)
     with pytest.raises(CarawayError, match="watch anew"):
         await anext(watcher)
+    await store.aclose()
+
+
+async def test_watcher_does_not_wait_for_the_poll_after_a_write_of_its_process(
+    tmp_path: Path,
+) -> None:
+    never = 3600.0
+    store = SqliteStateStore(tmp_path / "state.db", poll_s=never)
+    waiting = asyncio.ensure_future(anext(store.watch("a")))
+    await store.get("a")
+    await store.get("a")
+    await store.compare_and_set("a", b"1", expected=None)
+    assert (await asyncio.wait_for(waiting, 5)).value == b"1"
     await store.aclose()

@@ -31,9 +31,9 @@ def read_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline()
 
 
-def start(process: subprocess.Popen[str]) -> None:
+def start(process: subprocess.Popen[str], line: str = "go") -> None:
     assert process.stdin
-    process.stdin.write("go\n")
+    process.stdin.write(f"{line}\n")
     process.stdin.flush()
 
 
@@ -82,3 +82,12 @@ async def test_watcher_sees_what_another_process_writes(state: StateHarness) -> 
         entry = await anext(watcher)
         assert entry.key == "written/000000"
     await store.aclose()
+
+
+def test_processes_may_make_a_store_at_once(state: StateHarness) -> None:
+    with ExitStack() as stack:
+        processes = [stack.enter_context(running("make", state)) for _ in range(4)]
+        for number in range(40):
+            for process in processes:
+                start(process, str(number))
+            assert [read_line(process) for process in processes] == ["made\n"] * 4
