@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from pyarrow import flight
 
@@ -12,10 +13,12 @@ from caraway_scheduler.history import spans
 from caraway_scheduler.queries.service import QueryRequest
 
 KEY = "caller"
+_AGENT_HEADERS = ("x-spice-user-agent", "user-agent")
 _NO_KEY = (
     "this runtime asks for a key; send it as metadata `authorization: Bearer KEY` or "
     "`x-api-key: KEY`, or as the password of a handshake"
 )
+_WRONG_KEY = "the key is not known"
 
 
 class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no types
@@ -55,9 +58,6 @@ class Caller(flight.ServerMiddleware):  # type: ignore[misc] # pyarrow has no ty
             action()
 
 
-_AGENT_HEADERS = ("x-spice-user-agent", "user-agent")
-
-
 def of(context: flight.ServerCallContext) -> Caller:
     """Return who makes this call; the gate has let it pass."""
     caller = context.get_middleware(KEY)
@@ -81,7 +81,7 @@ class Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has 
             return Caller(ANONYMOUS, headers)
         principal = self._known.identify(credential)
         if principal is None:
-            raise statuses.Unauthenticated("the key is not known" if credential else _NO_KEY)
+            raise statuses.Unauthenticated(_WRONG_KEY if credential else _NO_KEY)
         return Caller(principal, headers, self._open(principal) if is_handshake else None)
 
     def _open(self, principal: Principal) -> dict[str, str]:
@@ -93,33 +93,45 @@ class Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has 
         return reply
 
 
+class Incoming(Protocol):
+    """What the client sends in a handshake."""
+
+    def read(self) -> bytes: ...
+
+
+class Outgoing(Protocol):
+    """What it is sent in return."""
+
+    def write(self, message: bytes) -> None: ...
+
+
 class Handshake(flight.ServerAuthHandler):  # type: ignore[misc] # pyarrow has no types
     """Answers handshakes with a session id. What it accepts is for the gate to check."""
 
     def __init__(self, known: Identities) -> None:
         self._known = known
-        # Arrow hands no context to `authenticate`, but calls it in the thread of the gate.
-        self._current = threading.local()
+        # Arrow hands no context to `authenticate`, but calls it in the thread of the gate. What
+        # `threading.local` holds is gone by then: such threads are new to Python at each entry.
+        self._begun: dict[int, str | None] = {}
 
     def begin(self, session_id: str | None) -> None:
-        self._current.session_id = session_id
+        """Note what the gate found in this thread's call: None leaves it to the payload."""
+        self._begun[threading.get_ident()] = session_id
 
-    def authenticate(
-        self, outgoing: flight.ServerAuthSender, incoming: flight.ServerAuthReader
-    ) -> None:
-        session_id = self._current.session_id or self._from_payload(incoming)
+    def authenticate(self, outgoing: Outgoing, incoming: Incoming) -> None:
+        session_id = self._begun.pop(threading.get_ident(), None) or self._from_payload(incoming)
         outgoing.write(session_id.encode())
 
     def is_valid(self, token: bytes) -> bytes:
         return b""
 
-    def _from_payload(self, incoming: flight.ServerAuthReader) -> str:
+    def _from_payload(self, incoming: Incoming) -> str:
         try:
-            given = flight.BasicAuth.deserialize(incoming.read())
-            principal = self._known.identify(given.password.decode())
+            key = flight.BasicAuth.deserialize(incoming.read()).password.decode()
         except Exception:
             # No payload, or one that is something else: either way there is no key.
-            raise statuses.Unauthenticated(_NO_KEY) from None
+            key = ""
+        principal = self._known.identify(key)
         if principal is None:
-            raise statuses.Unauthenticated("the key is not known")
+            raise statuses.Unauthenticated(_WRONG_KEY if key else _NO_KEY)
         return self._known.sessions.open(principal)

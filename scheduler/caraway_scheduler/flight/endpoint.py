@@ -8,6 +8,7 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
 from caraway_scheduler import listeners
+from caraway_scheduler.flight import connections
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Gate, Handshake
 from caraway_scheduler.flight.identities import Identities, Sessions
@@ -69,20 +70,26 @@ class FlightEndpoint:
         return Address(self._address.host, self._server.port)
 
     async def stop(self, timeout_s: float) -> None:
-        """Take no more calls, let those under way finish, and cut them off after the time."""
+        """Take no more calls, let those under way finish, and cut them off after the time.
+
+        Cutting off takes up to two seconds more.
+        """
         server, self._server = self._server, None
         if server is None:
             return
+        port = server.port
         self._waiting.clear()
         is_down = asyncio.Event()
-        # Arrow waits without limit, also for a client that has stopped reading; such a thread
-        # must not hold up the end of the process, so it is a daemon.
+        # Arrow waits without limit; that must not hold up the process, hence a daemon.
         threading.Thread(
             target=self._shut_down, args=(server, is_down), name="flight-stop", daemon=True
         ).start()
         if not await _happens(is_down, timeout_s):
+            # Those that wait for rows are told why; those that do not even read are cut off.
             self._bridge.close()
-            await _happens(is_down, _LAST_WAIT_S)
+            if not await _happens(is_down, _LAST_WAIT_S):
+                connections.cut(port)
+                await _happens(is_down, _LAST_WAIT_S)
 
     def _shut_down(self, server: FlightServer, is_down: asyncio.Event) -> None:
         server.shutdown()

@@ -130,9 +130,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         await reading.open()
         return reading
 
-    def _stream(
-        self, context: flight.ServerCallContext, reading: Reading
-    ) -> Iterator[pa.Table]:
+    def _stream(self, context: flight.ServerCallContext, reading: Reading) -> Iterator[pa.Table]:
         """Pull batch by batch: gRPC asks for the next once it has taken the last."""
         with statuses.answered(callers.of(context).span):
             while batches := self._bridge.run(reading.take(), context):
@@ -142,9 +140,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                     return
 
     async def _tables(self) -> list[flight.FlightInfo]:
-        tables = (
-            (state.name, state.spec) for state in self._services.catalog.datasets.values()
-        )
+        tables = ((state.name, state.spec) for state in self._services.catalog.datasets.values())
         return [
             _table_info(name, columns.without_views(spec.schema))
             for name, spec in tables

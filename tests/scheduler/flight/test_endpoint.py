@@ -1,0 +1,153 @@
+"""Starting and stopping."""
+
+import asyncio
+import datetime
+import ipaddress
+import threading
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from pyarrow import flight
+
+from caraway_core.errors import CarawayError
+from caraway_core.settings import Address
+from caraway_scheduler.flight import FlightEndpoint
+from tests.scheduler.flight.serving import client, command, query, serving
+
+
+async def test_taken_port_is_told_with_what_to_do() -> None:
+    async with serving() as server:
+        second = FlightEndpoint(server.services, asyncio.get_running_loop(), server.address)
+        with pytest.raises(CarawayError, match=r"cannot listen on .*Address already in use.*--fl"):
+            second.start()
+
+
+async def test_stopped_endpoint_frees_its_port() -> None:
+    async with serving() as server:
+        await server.endpoint.stop(5)
+        with pytest.raises(flight.FlightUnavailableError):
+            await server.ask(query("SELECT 1"))
+        again = FlightEndpoint(server.services, asyncio.get_running_loop(), server.address)
+        assert again.start() == server.address
+        await again.stop(5)
+
+
+async def test_stop_lets_a_reader_finish() -> None:
+    reading, go_on = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def read(connected: Any) -> int:
+        reader = connected.do_get(flight.Ticket(b"SELECT value FROM generate_series(1, 1000000)"))
+        rows = reader.read_chunk().data.num_rows
+        loop.call_soon_threadsafe(reading.set)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(5)
+        return int(rows + reader.read_all().num_rows)
+
+    async with serving() as server:
+        asked = asyncio.create_task(server.ask(read))
+        await reading.wait()
+        stopping = asyncio.create_task(server.endpoint.stop(10))
+        go_on.set()
+        assert await asked == 1_000_000
+        await stopping
+
+
+async def test_stop_cuts_off_what_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = asyncio.Event()
+    async with serving() as server:
+        active = server.services.queries.active
+        add = active.add
+        monkeypatch.setattr(active, "add", lambda added: (add(added), started.set()))
+        slow = asyncio.create_task(
+            server.ask(query("SELECT count(*) FROM generate_series(1, 4000000000)"))
+        )
+        await started.wait()
+        await server.endpoint.stop(0.1)
+        with pytest.raises(flight.FlightUnavailableError, match="shutting down"):
+            await slow
+        await server.idle()
+
+
+async def test_stop_cuts_off_a_client_that_has_stopped_reading() -> None:
+    reading, go_on = asyncio.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def read(connected: Any) -> None:
+        reader = connected.do_get(
+            flight.Ticket(b"SELECT value FROM generate_series(1, 1000000000)")
+        )
+        reader.read_chunk()
+        loop.call_soon_threadsafe(reading.set)
+        assert go_on.wait(30)
+        reader.read_all()
+
+    async with serving() as server:
+        asked = asyncio.create_task(server.ask(read))
+        await reading.wait()
+        await server.endpoint.stop(0.1)
+        for thread in threading.enumerate():
+            if thread.name == "flight-stop":
+                await asyncio.to_thread(thread.join, 5)
+                assert not thread.is_alive()
+        await server.idle()
+        go_on.set()
+        with pytest.raises(pa.ArrowException):
+            await asked
+
+
+async def test_stop_ends_answers_that_wait() -> None:
+    async with serving() as server:
+        sql = "SELECT value FROM generate_series(1, 1000000)"
+        await server.ask(lambda c: c.get_flight_info(command(sql)))
+        assert len(server.services.queries.active) == 1
+        await server.endpoint.stop(5)
+        await server.idle()
+
+
+async def test_stop_before_start_does_nothing() -> None:
+    async with serving() as server:
+        unused = FlightEndpoint(server.services, asyncio.get_running_loop(), server.address)
+        await unused.stop(1)
+
+
+async def test_tls() -> None:
+    certificate, key = _certificate()
+    async with serving(tls=(certificate, key)) as server:
+
+        def ask() -> int:
+            with client(server.address, "grpc+tls", tls_root_certs=certificate) as connected:
+                return int(query("SELECT 1")(connected).num_rows)
+
+        assert await asyncio.to_thread(ask) == 1
+
+
+async def test_ipv6() -> None:
+    async with serving(address=Address("::1", 0)) as server:
+        assert (await server.ask(query("SELECT 1"))).num_rows == 1
+
+
+def _certificate() -> tuple[bytes, bytes]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(here, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM), key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )

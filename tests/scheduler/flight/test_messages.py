@@ -1,0 +1,29 @@
+"""Batches cut into messages."""
+
+import pyarrow as pa
+
+from caraway_scheduler.flight import messages
+
+SCHEMA = pa.schema([("s", pa.string())])
+
+
+def test_large_batch_becomes_messages_that_small_clients_take() -> None:
+    batch = pa.record_batch({"s": [f"{number:01000d}" for number in range(10_000)]})
+    cut = list(messages.cut(batch, SCHEMA))
+    assert max(table.nbytes for table in cut) <= 2 * 1024 * 1024
+    assert pa.concat_tables(cut).column("s").to_pylist() == batch.column("s").to_pylist()
+
+
+def test_row_larger_than_a_message_stays_one_row() -> None:
+    batch = pa.record_batch({"s": ["x" * 5_000_000] * 2})
+    assert [table.num_rows for table in messages.cut(batch, SCHEMA)] == [1, 1]
+
+
+def test_batch_takes_the_announced_schema() -> None:
+    batch = pa.record_batch([pa.array(["x"], pa.string_view())], names=["s"])
+    (table,) = messages.cut(batch, SCHEMA)
+    assert table.schema == SCHEMA
+
+
+def test_empty_batch_is_no_message() -> None:
+    assert list(messages.cut(pa.record_batch({"s": pa.array([], pa.string())}), SCHEMA)) == []

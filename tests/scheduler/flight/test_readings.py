@@ -1,0 +1,78 @@
+"""Answers that wait for their reader."""
+
+from typing import Any
+
+import pytest
+
+from caraway_core.ids import PrincipalId
+from caraway_scheduler.access import ANONYMOUS
+from caraway_scheduler.flight import readings
+from caraway_scheduler.flight.readings import Reading, WaitingRoom
+from caraway_scheduler.history import spans
+from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.services import Services
+from tests.scheduler.flight.serving import serving
+
+MILLION = "SELECT value FROM generate_series(1, 1000000)"
+
+
+def reading(services: Services, sql: str) -> Reading:
+    return Reading(services, QueryRequest(sql, ANONYMOUS, spans.start(None), protocol="flight"))
+
+
+async def rows(of: Reading | None) -> list[dict[str, Any]]:
+    assert of is not None
+    taken = []
+    while batches := await of.take():
+        taken += [row for batch in batches for row in batch.to_pylist()]
+    return taken
+
+
+async def test_answer_is_given_away_once_and_to_its_owner() -> None:
+    async with serving() as server:
+        room = WaitingRoom(None)
+        query_id = await room.open(reading(server.services, "SELECT 1 AS one"))
+        assert room.take(query_id, PrincipalId("somebody else")) is None
+        assert await rows(room.take(query_id, ANONYMOUS.id)) == [{"one": 1}]
+        assert room.take(query_id, ANONYMOUS.id) is None
+
+
+async def test_short_answer_holds_no_place_while_it_waits() -> None:
+    async with serving(max_running=1) as server:
+        room = WaitingRoom(1)
+        await room.open(reading(server.services, "SELECT 1"))
+        assert server.services.queries.admission.running == 0
+        room.clear()
+
+
+async def test_answer_that_nobody_fetches_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readings, "_WAIT_S", 0.01)
+    async with serving() as server:
+        room = WaitingRoom(None)
+        query_id = await room.open(reading(server.services, MILLION))
+        await server.idle()
+        assert room.take(query_id, ANONYMOUS.id) is None
+        (error,) = server.services.history.table().column("error_message").to_pylist()
+        assert error == "the client did not fetch the rows"
+
+
+async def test_waiting_answers_are_bounded() -> None:
+    async with serving() as server:
+        room = WaitingRoom(4)
+        for _ in range(5):
+            await room.open(reading(server.services, MILLION))
+        for _ in range(readings._MOST_WHOLE + 5):
+            await room.open(reading(server.services, "SELECT 1"))
+        assert len(room) == 2 + readings._MOST_WHOLE
+        room.clear()
+        assert len(server.services.queries.active) == 0
+
+
+async def test_closing_twice_does_no_harm() -> None:
+    async with serving() as server:
+        started = reading(server.services, MILLION)
+        await started.open()
+        started.close()
+        started.close()
+        assert await started.take() == []
+        await server.idle()
