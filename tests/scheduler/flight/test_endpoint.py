@@ -16,6 +16,7 @@ from pyarrow import flight
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
 from caraway_scheduler.flight import FlightEndpoint
+from caraway_scheduler.queries.active import ActiveQuery
 from tests.scheduler.flight.serving import client, command, query, serving
 
 
@@ -61,7 +62,12 @@ async def test_stop_cuts_off_what_takes_longer(monkeypatch: pytest.MonkeyPatch) 
     async with serving() as server:
         active = server.services.queries.active
         add = active.add
-        monkeypatch.setattr(active, "add", lambda added: (add(added), started.set()))
+
+        def noticed(statement: ActiveQuery) -> None:
+            add(statement)
+            started.set()
+
+        monkeypatch.setattr(active, "add", noticed)
         slow = asyncio.create_task(
             server.ask(query("SELECT count(*) FROM generate_series(1, 4000000000)"))
         )
