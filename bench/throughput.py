@@ -65,8 +65,11 @@ async def _connection(port: int, request: bytes, stop: float) -> int:
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         assert b" 200 " in head[:16], head
-        length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
-        await reader.readexactly(length)
+        if b"content-length:" in head:
+            length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])
+            await reader.readexactly(length)
+        else:
+            await reader.readuntil(b"0\r\n\r\n")
         done += 1
     writer.close()
     return done

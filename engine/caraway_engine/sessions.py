@@ -10,7 +10,6 @@ from threading import Lock
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
 from datafusion.catalog import Schema, SchemaProvider, Table
 
@@ -223,6 +222,8 @@ class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyp
         return set(self._system)
 
     def table(self, name: str) -> Table | None:
+        import pyarrow.dataset as ds  # Here: it is slow to import, and few statements need it.
+
         make = self._system.get(TableName(name))
         return Table(ds.dataset(make())) if make else None
 

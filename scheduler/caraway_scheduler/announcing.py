@@ -4,24 +4,25 @@ import json
 import os
 import time
 from collections.abc import Mapping
-
-from rich.console import Console
-from rich.markup import escape
+from typing import TextIO
 
 from caraway_core.settings import Address
 from caraway_scheduler.catalog.states import DatasetState
+
+_RED, _GREEN, _YELLOW, _DIM = 31, 32, 33, 2
 
 
 class Announcer:
     """Prints progress and the banner; says nothing where logs are JSON."""
 
-    def __init__(self, console: Console | None) -> None:
-        self._console = console
+    def __init__(self, out: TextIO | None) -> None:
+        self._out = out
+        self._styled = out is not None and out.isatty()
         self._started = time.monotonic()
         self._seen: dict[str, str] = {}
 
     def loading(self, count: int, manifest: str) -> None:
-        self._print(f"Loading {count} dataset{'' if count == 1 else 's'} of [bold]{manifest}[/]")
+        self._print(f"Loading {count} dataset{'' if count == 1 else 's'} of {manifest}")
 
     def progress(self, state: DatasetState) -> None:
         """One line for each dataset, and again only when its state differs."""
@@ -29,38 +30,40 @@ class Announcer:
         if self._seen.get(state.name) == text:
             return
         self._seen[state.name] = text
-        elapsed = f"[dim]{(time.monotonic() - self._started) * 1000:.0f} ms[/]"
         if state.error is None:
-            self._print(f"  [green]✓[/] {escape(state.name)}  {elapsed}")
+            elapsed = f"{(time.monotonic() - self._started) * 1000:.0f} ms"
+            self._print(f"  {self._style('✓', _GREEN)} {state.name}  {self._style(elapsed, _DIM)}")
         else:
-            self._print(
-                f"  [red]✗[/] {escape(state.name)}  [red]{state.error.code}[/] "
-                f"{escape(state.error.message)}"
-            )
+            code = self._style(state.error.code, _RED)
+            self._print(f"  {self._style('✗', _RED)} {state.name}  {code} {state.error.message}")
 
     def notice(self, text: str) -> None:
-        self._print(f"  [yellow]![/] {escape(text)}")
+        self._print(f"  {self._style('!', _YELLOW)} {text}")
 
     def ready(self, endpoints: Mapping[str, str], problems: int) -> None:
         took = time.monotonic() - self._started
-        state = "[bold green]ready[/]" if not problems else f"[bold yellow]up, {problems} failed[/]"
+        state = self._style(f"up, {problems} failed", _YELLOW)
+        if not problems:
+            state = self._style("ready", _GREEN)
         self._print(f"\nCaraway is {state} in {took:.2f} s")
         for name, url in endpoints.items():
             self._print(f"  {name:<8} {url}")
         http = endpoints["HTTP"]
         insecure = "-k " if http.startswith("https") else ""
         self._print(
-            f"\nTry it:  curl {insecure}{http}/v1/sql -H 'Content-Type: text/plain' "
-            "-H 'Accept: text/plain' -d 'SHOW TABLES'\n"
+            f"\nTry it:  curl {insecure}{http}/v1/sql -H 'Accept: text/plain' -d 'SHOW TABLES'\n"
             f"Docs:    {http}/docs\n"
         )
 
     def stopping(self) -> None:
         self._print("\nStopping: no new work is taken; running queries may finish")
 
+    def _style(self, text: str, code: int) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self._styled else text
+
     def _print(self, text: str) -> None:
-        if self._console:
-            self._console.print(text, highlight=False, soft_wrap=True)
+        if self._out is not None:
+            print(text, file=self._out, flush=True)
 
 
 def write_ready(fd: int | None, addresses: Mapping[str, Address]) -> None:

@@ -1,5 +1,7 @@
 """The two ASGI applications: the API, and the metrics port's page and probes."""
 
+import functools
+from collections.abc import Callable
 from importlib import resources
 from typing import Any
 
@@ -10,7 +12,6 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from caraway_scheduler import metrics
 from caraway_scheduler.api import catalogs, datasets, failures, health, pods, status
 from caraway_scheduler.api.gates.access import Access
 from caraway_scheduler.api.gates.bounds import Bounds
@@ -70,13 +71,24 @@ def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
     app = _fastapi(title="Caraway metrics", description="Metrics and probes.", openapi_url=None)
     app.state.services = services
     app.include_router(health.router)
-    registry = metrics.registry(services, prefix)
+    add_metrics(app, services, prefix)
+
+    return Stopping(app, lambda: services.is_stopping)
+
+
+def add_metrics(app: FastAPI, services: Services, prefix: str) -> None:
+    """Serve `/metrics`; what renders it is imported by the first scrape, not by the start."""
+
+    @functools.cache
+    def page() -> Callable[[], Response]:
+        from caraway_scheduler import metrics
+
+        registry = metrics.registry(services, prefix)
+        return lambda: Response(metrics.render(registry), media_type=metrics.CONTENT_TYPE)
 
     @app.get("/metrics")
     async def scrape() -> Response:
-        return Response(metrics.render(registry), media_type=metrics.CONTENT_TYPE)
-
-    return Stopping(app, lambda: services.is_stopping)
+        return page()()
 
 
 def _fastapi(**settings: Any) -> FastAPI:
@@ -94,7 +106,8 @@ def _fastapi(**settings: Any) -> FastAPI:
 
 def _add_documentation(api: FastAPI, secured: bool) -> None:
     """Serve the API's page from files of a package: it works without a way to the internet."""
-    api.mount("/docs/assets", StaticFiles(directory=str(_assets())), name="assets")
+    folder = resources.files("fastapi_offline") / "static"
+    api.mount("/docs/assets", StaticFiles(directory=str(folder)), name="assets")
 
     @api.get("/docs", include_in_schema=False)
     async def docs() -> Response:
@@ -118,7 +131,3 @@ def _add_documentation(api: FastAPI, secured: bool) -> None:
         return document
 
     api.openapi = with_keys  # type: ignore[method-assign] # the documented way to extend it
-
-
-def _assets() -> Any:
-    return resources.files("fastapi_offline") / "static"

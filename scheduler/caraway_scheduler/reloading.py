@@ -5,8 +5,6 @@ import logging
 import os
 from pathlib import Path
 
-import watchfiles
-
 from caraway_core import manifest as manifests
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest
@@ -58,6 +56,8 @@ class Reloader:
 
     async def _watch(self) -> None:
         """Watch the folders: editors and ConfigMaps replace files instead of writing to them."""
+        import watchfiles  # Here: most processes do not watch.
+
         seen = _modified(self._manifest)
         while True:
             folders = {file.parent for file in self._manifest.files}

@@ -4,11 +4,10 @@ import asyncio
 import logging
 import os
 import signal
+import sys
 import time
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
-
-from rich.console import Console
 
 from caraway_core import manifest as manifests
 from caraway_core.manifest import Manifest, SecretResolver
@@ -32,7 +31,7 @@ class Runtime:
     def __init__(self, options: RunOptions, manifest: Manifest) -> None:
         self._options = options
         self._manifest = manifest
-        self._announcer = Announcer(Console() if options.log_format == "text" else None)
+        self._announcer = Announcer(sys.stdout if options.log_format == "text" else None)
         self._servers: list[HttpServer] = []
         self._stop_requested = asyncio.Event()
         self._reload_requested = asyncio.Event()

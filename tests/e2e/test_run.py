@@ -97,7 +97,7 @@ def test_sighup_reloads_without_dropping_a_query(tmp_path: Path, people: Path) -
     people.write_text(manifest + "  - {from: 'file:numbers.parquet', name: numbers}\n")
     with child(tmp_path, people) as caraway:
         with caraway.api.stream(
-            "POST", "/v1/sql", content="SELECT a.v FROM numbers a CROSS JOIN people p"
+            "POST", "/v1/sql", content="SELECT a.v FROM people p CROSS JOIN numbers a"
         ) as answer:
             chunks = answer.iter_bytes()
             size = len(next(chunks))

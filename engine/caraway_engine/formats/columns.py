@@ -5,7 +5,6 @@ from typing import Any
 
 import arro3.io
 import pyarrow as pa
-import pyarrow.compute as pc
 
 
 def for_json(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -51,6 +50,8 @@ def _text_keyed(type_: pa.DataType) -> pa.DataType:
 
 
 def _as_json_text(column: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc  # Here: it is slow to import, and few answers need it.
+
     buffer = io.BytesIO()
     batch = for_json(pa.RecordBatch.from_arrays([column], names=["c"]))
     arro3.io.write_ndjson(batch, buffer, explicit_nulls=True)

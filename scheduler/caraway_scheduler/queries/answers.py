@@ -13,7 +13,7 @@ from caraway_scheduler.queries.active import ActiveQuery
 from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 
 CacheStatus = Literal["HIT", "MISS", "BYPASS"]
-_END_WAIT_S = 0.005
+_END_WAIT_S = 0.025
 Finish = Callable[[BaseException | None, int], None]
 
 
