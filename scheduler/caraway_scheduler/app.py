@@ -22,8 +22,8 @@ from caraway_scheduler.services import Services
 
 API_VERSION = "2.0.0-unstable"
 ROUTERS: tuple[APIRouter, ...] = (
+    sql.router,  # First: routers are asked in turn, and this one is asked most.
     health.router,
-    sql.router,
     datasets.router,
     catalogs.router,
     pods.router,

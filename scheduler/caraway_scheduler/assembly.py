@@ -61,7 +61,7 @@ def services(
         max_body_bytes=settings.http.max_body_size_bytes,
         connections=(
             Connection("http", status="Initializing"),
-            Connection("flight"),
+            Connection("flight", status="Initializing"),
             Connection("metrics", status="Initializing"),
             Connection("opentelemetry"),
         ),

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack
 
 from caraway_core import manifest as manifests
@@ -23,6 +23,7 @@ from caraway_scheduler.tls import Certificate
 
 logger = logging.getLogger(__name__)
 _CERTIFICATE_CHECK_S = 2.0
+_FLIGHT_STOP_S = 2.0
 
 
 class Runtime:
@@ -61,7 +62,9 @@ class Runtime:
                 ]
                 for server in self._servers:
                     await server.is_up.wait()
-                addresses = [listeners.bound_address(listener) for listener in sockets]
+                flight = self._start_flight(services, certificate, stack)
+                http, metrics = (listeners.bound_address(listener) for listener in sockets)
+                addresses = {"http": http, "flight": flight, "metrics": metrics}
                 endpoints = _name_endpoints(services, addresses, secure=certificate is not None)
                 keepers = [
                     tasks.create_task(keeper)
@@ -69,10 +72,7 @@ class Runtime:
                 ]
                 reloader = Reloader(self._manifest, services, self._reload_requested)
                 await self._load(services, secrets, endpoints)
-                announcing.write_ready(
-                    self._options.ready_fd,
-                    dict(zip(("http", "metrics"), addresses, strict=True)),
-                )
+                announcing.write_ready(self._options.ready_fd, addresses)
                 keepers.append(tasks.create_task(reloader.run(self._options.watch)))
                 await self._stop_requested.wait()
                 await self._stop(services)
@@ -85,6 +85,19 @@ class Runtime:
         resolver = manifests.build_resolver(self._manifest, os.environ)
         tallies.secrets_load_ms = (time.perf_counter() - started) * 1000
         return resolver
+
+    def _start_flight(
+        self, services: Services, certificate: Certificate | None, stack: AsyncExitStack
+    ) -> Address:
+        # Imported here: its gRPC stack is slow to load, and the HTTP servers are up meanwhile.
+        from caraway_scheduler.flight import FlightEndpoint
+
+        tls = certificate.pem_files() if certificate else None
+        loop = asyncio.get_running_loop()
+        endpoint = FlightEndpoint(services, loop, self._options.flight, tls)
+        address = endpoint.start()
+        stack.push_async_callback(endpoint.stop, _FLIGHT_STOP_S)
+        return address
 
     def _keepers(
         self, services: Services, certificate: Certificate | None, settings: manifests.Runtime
@@ -145,13 +158,15 @@ async def _every(period_s: float, action: object) -> None:
 
 
 def _name_endpoints(
-    services: Services, addresses: list[Address], *, secure: bool
+    services: Services, addresses: Mapping[str, Address], *, secure: bool
 ) -> dict[str, str]:
-    http, metrics = addresses
-    scheme = "https" if secure else "http"
-    by_name = {"http": str(http), "metrics": str(metrics)}
     for connection in services.connections:
-        if connection.name in by_name:
-            connection.endpoint = by_name[connection.name]
+        if connection.name in addresses:
+            connection.endpoint = str(addresses[connection.name])
             connection.status = "Ready"
-    return {"HTTP": f"{scheme}://{http}", "metrics": f"http://{metrics}/metrics"}
+    tls = "+tls" if secure else ""
+    return {
+        "HTTP": f"http{'s' if secure else ''}://{addresses['http']}",
+        "Flight": f"grpc{tls}://{addresses['flight']}",
+        "metrics": f"http://{addresses['metrics']}/metrics",
+    }

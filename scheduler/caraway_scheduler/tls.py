@@ -29,6 +29,10 @@ class Certificate:
         except (OSError, ssl.SSLError) as exc:
             raise ManifestError([self._problem(exc)]) from exc
 
+    def pem_files(self) -> tuple[bytes, bytes]:
+        """Return certificate and key as they stand, for a server that cannot take a context."""
+        return self.certificate_file.read_bytes(), self.key_file.read_bytes()
+
     def reload_if_changed(self) -> bool:
         """Load the files if they differ; a pair that does not fit is logged and left alone."""
         try:

@@ -84,6 +84,7 @@ class LiveRows:
         self._kept_bytes = 0
         self._keep_at_most = 0
         self.on_complete: Callable[[list[pa.RecordBatch]], None] | None = None
+        self.on_end: Callable[[], None] = lambda: None
         self.schema = stream.schema
         self.row_count = 0
 
@@ -180,6 +181,7 @@ class LiveRows:
         if self.on_complete is not None:
             self.on_complete(self._kept or [])
         self._stream = None
+        self.on_end()
         self._finish(None, self.row_count)
 
     def _fail(self, error: BaseException | None) -> None:
@@ -190,6 +192,7 @@ class LiveRows:
         if self._next is not None:
             self._next.cancel()
             self._next = None
+        self.on_end()
         self._finish(error, self.row_count)
 
 

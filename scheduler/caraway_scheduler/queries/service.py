@@ -135,7 +135,8 @@ class QueryService:
         self, request: QueryRequest, stream: BatchStream, rows: LiveRows, key: CacheKey | None
     ) -> CacheStatus | None:
         if stream.written is not None:
-            rows.on_complete = lambda _batches: self.invalidate()
+            # However it ends: rows may have been written before a client left.
+            rows.on_end = self.invalidate
             return None
         if key is None or self.cache is None or not stream.reads_only_catalog:
             return None

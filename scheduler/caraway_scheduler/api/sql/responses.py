@@ -23,7 +23,10 @@ _COMPRESS_BYTES = 1_024
 
 
 class AnswerResponse(Response):
-    """Sends itself; nothing of its base is used. After the first byte a failure can only be told by breaking off."""
+    """Sends itself; nothing of its base is used.
+
+    After the first byte a failure can only be told by breaking the connection off.
+    """
 
     def __init__(
         self,
