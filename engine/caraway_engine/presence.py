@@ -22,7 +22,7 @@ def tables_read(plan: str) -> frozenset[str]:
 
 def local_files(names: Iterable[str], tables: Mapping[TableName, TableSpec]) -> dict[str, str]:
     """Return the single local files behind the named tables, and the table of each."""
-    found = {}
+    found: dict[str, str] = {}
     for name in names:
         bare = name.removeprefix("caraway.").removeprefix("public.")
         spec = tables.get(TableName(bare))

@@ -42,7 +42,7 @@ class AnswerResponse(Response):
         self._answer = answer
         self._choice = choice
         self._coding = coding
-        self._headers = dict(headers)
+        self._extra = dict(headers)
         self._count_bytes = count_bytes
         self._encoder = formats.make(choice.format)
         self._compressor = compression.make("identity")
@@ -76,8 +76,8 @@ class AnswerResponse(Response):
         if self._coding != "identity" and len(body) > _COMPRESS_BYTES:
             compressor = compression.make(self._coding)
             body = compressor.compress(body) + compressor.flush()
-            self._headers["content-encoding"] = self._coding
-        self._headers["content-length"] = str(len(body))
+            self._extra["content-encoding"] = self._coding
+        self._extra["content-length"] = str(len(body))
         self._count_bytes(len(body))
         await send(self._start())
         await send({"type": "http.response.body", "body": body})
@@ -85,7 +85,7 @@ class AnswerResponse(Response):
     async def _stream(self, rows: LiveRows | CachedRows, receive: Receive, send: Send) -> None:
         if self._coding != "identity":
             self._compressor = compression.make(self._coding)
-            self._headers["content-encoding"] = self._coding
+            self._extra["content-encoding"] = self._coding
         gone = asyncio.ensure_future(_disconnected(receive))
         if isinstance(rows, LiveRows):
             gone.add_done_callback(lambda _: rows.stop())
@@ -127,7 +127,7 @@ class AnswerResponse(Response):
         await send({"type": "http.response.body", "body": body, "more_body": more})
 
     def _start(self) -> dict[str, object]:
-        headers = {"content-type": self._choice.content_type, **self._headers}
+        headers = {"content-type": self._choice.content_type, **self._extra}
         return {
             "type": "http.response.start",
             "status": 200,
