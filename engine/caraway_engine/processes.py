@@ -2,14 +2,15 @@
 
 import os
 
-_WORKERS_PER_CORE = 8
+_WORKERS_PER_CORE = 2
 
 
 def prepare() -> None:
     """Size the engine's thread pool; must be called before the engine's first use.
 
     Some joins do not yield until a batch is full, also after they were cancelled, and each holds
-    a worker thread meanwhile. With a thread a core (the default), as many of these as there are
-    cores would stop every other statement; with more, the system's scheduler shares the cores.
+    as many worker threads as the statement has partitions meanwhile. With a thread a core (the
+    default) one such statement stops every other one; with two it leaves half of them. More
+    would bear more of them, at a cost for everybody: docs/decisions/0002-cancellation.md.
     """
     os.environ.setdefault("TOKIO_WORKER_THREADS", str(_WORKERS_PER_CORE * (os.cpu_count() or 1)))
