@@ -9,7 +9,7 @@ from caraway_core import manifest as manifests
 from caraway_core import registry
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_engine.sessions import EngineSettings
 from caraway_scheduler.access import Keyring
@@ -25,6 +25,7 @@ from caraway_scheduler.tallies import Tallies
 from caraway_scheduler.tls import Certificate
 
 _QUERIES_PER_CORE = 4
+_MEMORY_SHARE = "70%"
 
 
 def services(
@@ -103,7 +104,7 @@ def _engine(settings: manifests.Runtime, spill: Path) -> EngineSettings:
     query = settings.query
     return EngineSettings(
         target_partitions=query.target_partitions or _cores(settings),
-        memory_limit_bytes=query.memory_limit_bytes,
+        memory_limit_bytes=query.memory_limit_bytes or memory.limit_bytes(_MEMORY_SHARE),
         temp_directory=query.temp_directory or spill,
         spill_compression=query.spill_compression,
     )

@@ -14,7 +14,8 @@ from caraway_scheduler.queries.cache import CachedAnswer, CacheKey, ResultsCache
 
 CacheStatus = Literal["HIT", "MISS", "BYPASS"]
 _END_WAIT_S = 0.025
-Finish = Callable[[BaseException | None, int], None]
+_SAMPLE_ROWS = 3
+Finish = Callable[[BaseException | None, int, pa.RecordBatch | None], None]
 
 
 class Rows(Protocol):
@@ -82,6 +83,7 @@ class LiveRows:
         self._is_exhausted = False
         self._kept: list[pa.RecordBatch] | None = None
         self._kept_bytes = 0
+        self._sample: pa.RecordBatch | None = None
         self._keep_at_most = 0
         self.on_complete: Callable[[list[pa.RecordBatch]], None] | None = None
         self.on_end: Callable[[], None] = lambda: None
@@ -167,6 +169,8 @@ class LiveRows:
 
     def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         self.row_count += batch.num_rows
+        if self._sample is None and batch.num_rows:
+            self._sample = batch.slice(0, _SAMPLE_ROWS)
         if self._kept is not None:
             self._kept_bytes += batch.nbytes
             self._kept.append(batch)
@@ -182,7 +186,7 @@ class LiveRows:
             self.on_complete(self._kept or [])
         self._stream = None
         self.on_end()
-        self._finish(None, self.row_count)
+        self._finish(None, self.row_count, self._sample)
 
     def _fail(self, error: BaseException | None) -> None:
         self._stream = None
@@ -193,7 +197,7 @@ class LiveRows:
             self._next.cancel()
             self._next = None
         self.on_end()
-        self._finish(error, self.row_count)
+        self._finish(error, self.row_count, self._sample)
 
 
 async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:

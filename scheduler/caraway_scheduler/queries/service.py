@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
+import pyarrow as pa
+
 from caraway_core.errors import CarawayError, InvalidQueryError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
+from caraway_engine import formats
 from caraway_scheduler.access import Principal
 from caraway_scheduler.history.spans import Span
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
@@ -18,6 +21,7 @@ from caraway_scheduler.queries.answers import Answer, CachedRows, CacheStatus, L
 from caraway_scheduler.queries.cache import CacheKey, ResultsCache
 from caraway_scheduler.tallies import Tallies
 
+_LONGEST_OUTPUT = 8_192
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
 """Answers the version that new statements see, and the tables that may be written to."""
 
@@ -151,6 +155,7 @@ class QueryService:
         end_ns: int,
         error: BaseException | None,
         rows_sent: int,
+        sample: pa.RecordBatch | None = None,
         cache: str = "",
     ) -> None:
         self._tallies.query_executions[(request.protocol,)] += 1
@@ -171,6 +176,9 @@ class QueryService:
                 start_ns=start_ns,
                 end_ns=end_ns,
                 error_message=_message(error),
+                captured_output=_captured(sample)
+                if self._history.settings.captures_output
+                else None,
                 labels=labels,
             )
         )
@@ -202,7 +210,12 @@ class _Run:
             loop = asyncio.get_running_loop()
             self._deadline = loop.call_later(timeout_s, self.query.stop, "timeout")
 
-    def finish(self, error: BaseException | None, rows_sent: int = 0) -> None:
+    def finish(
+        self,
+        error: BaseException | None,
+        rows_sent: int = 0,
+        sample: pa.RecordBatch | None = None,
+    ) -> None:
         if self._is_finished:
             return
         self._is_finished = True
@@ -211,7 +224,17 @@ class _Run:
         if self._has_place:
             self._service.admission.leave()
         self._service.active.remove(self.query)
-        self._service._count(self._request, self._start_ns, time.time_ns(), error, rows_sent)
+        self._service._count(
+            self._request, self._start_ns, time.time_ns(), error, rows_sent, sample
+        )
+
+
+def _captured(sample: pa.RecordBatch | None) -> str:
+    if sample is None:
+        return "[]"
+    encoder = formats.make("json")
+    parts = (encoder.begin(sample.schema), encoder.encode(sample), encoder.end(0))
+    return b"".join(parts).decode()[:_LONGEST_OUTPUT]
 
 
 def _message(error: BaseException | None) -> str | None:
