@@ -1,7 +1,6 @@
 """The 22 queries of TPC-H through HTTP with Arrow answers, against plain DataFusion."""
 
 import multiprocessing
-import statistics
 import time
 import urllib.request
 from multiprocessing.connection import Connection
@@ -13,24 +12,32 @@ from bench import data, servers
 from bench.report import Figure
 
 _QUERIES = sorted((Path(__file__).parent / "queries").glob("q*.sql"))
-_RUNS = 5
+_RUNS = 6
 
 
 def measure() -> list[Figure]:
-    """Run each query in turn here and there, and compare the sums of the medians."""
+    """Run each query in turn here and there, and compare the sums of the best."""
     folder = data.tpch()
     ours, theirs = [], []
     with servers.caraway(data.manifest(folder)) as (url, _), _plain(folder) as plain:
         for path in _QUERIES:
             sql = path.read_text()
-            pairs = [(_ask(url, sql), plain.ask(sql)) for _ in range(_RUNS + 1)][1:]
-            ours.append(statistics.median(pair[0] for pair in pairs))
-            theirs.append(statistics.median(pair[1] for pair in pairs))
+            pairs = [_pair(url, plain, sql, turn) for turn in range(_RUNS + 1)][1:]
+            ours.append(min(pair[0] for pair in pairs))
+            theirs.append(min(pair[1] for pair in pairs))
             print(f"  {path.stem}: {ours[-1] * 1000:7.1f} ms, plain {theirs[-1] * 1000:7.1f} ms")
     ratio = sum(ours) / sum(theirs)
     name = "TPC-H scale 1, 22 queries, Arrow over HTTP; plain DataFusion, one process"
     return [Figure(name, f"{sum(ours):.2f} s", f"{sum(theirs):.2f} s", ratio, "≤ 1.10",
                    ratio <= 1.10)]  # fmt: skip
+
+
+def _pair(url: str, plain: "_plain", sql: str, turn: int) -> tuple[float, float]:
+    """Time both; who goes first changes, since the second finds the files in the caches."""
+    if turn % 2:
+        return _ask(url, sql), plain.ask(sql)
+    theirs = plain.ask(sql)
+    return _ask(url, sql), theirs
 
 
 def _ask(url: str, sql: str) -> float:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from caraway_core.ids import TableName
 from tests.kit.runtime import running
 
 MANIFEST = """
@@ -170,7 +171,19 @@ async def test_executor_gates_outside_the_scheduler_role(
         assert text in response.text
 
 
-async def test_dataset_ready_on_registration_does_not_hold_readiness_up(folder: Path) -> None:
+@pytest.mark.parametrize(("state", "status"), [("on_load", 503), ("on_registration", 200)])
+async def test_ready_state_decides_whether_loading_is_waited_for(
+    folder: Path, state: str, status: int
+) -> None:
+    manifest = f"runtime: {{ready_state: {state}}}\ndatasets: [{{from: 'file:p.csv', name: p}}]\n"
+    async with running(folder, manifest) as runtime:
+        # As it stands while the first load is under way.
+        dataset = runtime.services.catalog.datasets[TableName("p")]
+        dataset.status, dataset.error = "initializing", None
+        assert (await runtime.api.get("/v1/ready")).status_code == status
+
+
+async def test_view_that_cannot_be_planned_holds_readiness_up(folder: Path) -> None:
     manifest = "views: [{name: v, sql: SELECT * FROM nothing}]\n"
     async with running(folder, manifest) as runtime:
         response = await runtime.api.get("/v1/ready?verbose=true")

@@ -1,0 +1,111 @@
+"""The API's description: true, complete, and exercised with generated requests."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from caraway_scheduler import app
+from tests.kit.processes import child
+from tests.kit.runtime import running
+
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "http-api.md"
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+MANIFEST = """
+    runtime:
+      query: {timeout: 2s}
+    datasets:
+      - {from: 'file:people.csv', name: people}
+"""
+
+
+def write(folder: Path) -> Path:
+    (folder / "people.csv").write_text("id,name\n1,Ann\n")
+    path = folder / "caraway.yaml"
+    path.write_text(
+        "version: v1\nkind: Caraway\nname: api\nruntime: {query: {timeout: 2s}}\n"
+        "datasets: [{from: 'file:people.csv', name: people}]\n"
+    )
+    return path
+
+
+async def test_description_has_the_version_the_licence_and_every_route(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("id,name\n1,Ann\n")
+    async with running(tmp_path, MANIFEST) as runtime:
+        document = (await runtime.api.get("/openapi.json")).json()
+        assert document["openapi"].startswith("3.1")
+        assert document["info"]["version"] == "2.0.0-unstable"
+        assert document["info"]["license"]["identifier"] == "Apache-2.0"
+        assert set(document["paths"]) == {
+            "/health", "/v1/ready", "/v1/sql", "/v1/sql/active", "/v1/sql/{query_id}/cancel",
+            "/v1/datasets", "/v1/catalogs", "/v1/pods", "/v1/status",
+        }  # fmt: skip
+        sql = document["paths"]["/v1/sql"]["post"]
+        assert set(sql["responses"]) == {
+            "200", "400", "403", "406", "408", "413", "429", "499", "500", "503", "504",
+        }  # fmt: skip
+        assert "Results-Cache-Status" in sql["responses"]["200"]["headers"]
+        assert "Retry-After" in sql["responses"]["429"]["headers"]
+
+
+async def test_keys_are_described_where_they_are_asked_for(tmp_path: Path) -> None:
+    manifest = "runtime: {auth: {api-key: {keys: ['k']}}}\n"
+    async with running(tmp_path, manifest) as runtime:
+        document = (await runtime.api.get("/openapi.json")).json()
+        assert document["security"] == [{"ApiKey": []}, {"Bearer": []}]
+        assert set(document["components"]["securitySchemes"]) == {"ApiKey", "Bearer"}
+
+
+async def test_page_needs_no_other_host(tmp_path: Path) -> None:
+    async with running(tmp_path, "") as runtime:
+        page = await runtime.api.get("/docs")
+        assert page.status_code == 200
+        assert "https://" not in page.text
+        for asset in ("swagger-ui-bundle.js", "swagger-ui.css"):
+            assert f"/docs/assets/{asset}" in page.text
+            assert (await runtime.api.get(f"/docs/assets/{asset}")).status_code == 200
+
+
+@pytest.mark.parametrize("path", sorted({route.path for r in app.ROUTERS for route in r.routes}))  # type: ignore[attr-defined]
+def test_every_route_is_in_the_reference(path: str) -> None:
+    assert path in DOCS.read_text()
+
+
+def test_generated_requests_get_what_the_description_promises(tmp_path: Path) -> None:
+    with child(tmp_path, write(tmp_path)) as caraway:
+        base = f"http://{caraway.addresses['http']}"
+        schema = schemathesis.openapi.from_url(f"{base}/openapi.json")
+
+        operations = 0
+        for result in schema.get_all_operations():
+            conformance(result.ok())()
+            operations += 1
+        assert operations == 9
+        assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
+        assert "Traceback" not in caraway.logged()
+
+
+def conformance(operation: Any) -> Callable[[], None]:
+    """Return a test of one operation with generated requests, the same ones each time."""
+
+    @given(case=operation.as_strategy())
+    @settings(max_examples=40, deadline=None, derandomize=True, database=None,
+              suppress_health_check=list(HealthCheck))  # fmt: skip
+    def conforms(case: Any) -> None:
+        case.call_and_validate(checks=CHECKS)
+
+    return conforms
