@@ -218,8 +218,8 @@ class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyp
         return None
 
     @property
-    def table_names(self) -> set[str]:
-        return set(self._system)
+    def table_names(self) -> list[str]:
+        return sorted(self._system)
 
     def table(self, name: str) -> Table | None:
         import pyarrow.dataset as ds  # Here: it is slow to import, and few statements need it.

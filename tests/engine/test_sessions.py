@@ -114,6 +114,10 @@ async def test_system_tables_show_the_moment_and_are_never_cached() -> None:
     first = await rows(made, "SELECT n FROM runtime.counter")
     second = await rows(made, "SELECT n FROM runtime.counter")
     assert first[0]["n"] < second[0]["n"]
+    listed = await rows(
+        made, "SELECT table_name FROM information_schema.tables WHERE table_schema = 'runtime'"
+    )
+    assert listed == [{"table_name": "counter"}]
     assert not made.start(Statement("SELECT n FROM runtime.counter", {})).reads_only_catalog
 
 
