@@ -12,7 +12,15 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from caraway_scheduler.api import catalogs, datasets, failures, health, pods, status
+from caraway_scheduler.api import (
+    catalogs,
+    datasets,
+    description,
+    failures,
+    health,
+    pods,
+    status,
+)
 from caraway_scheduler.api.gates.access import Access
 from caraway_scheduler.api.gates.bounds import Bounds
 from caraway_scheduler.api.gates.observing import Observing
@@ -120,14 +128,4 @@ def _add_documentation(api: FastAPI, secured: bool) -> None:
         )
 
     derive = api.openapi
-
-    def with_keys() -> dict[str, Any]:
-        document = derive()
-        schemes = document.setdefault("components", {}).setdefault("securitySchemes", {})
-        schemes["ApiKey"] = {"type": "apiKey", "in": "header", "name": "X-API-Key"}
-        schemes["Bearer"] = {"type": "http", "scheme": "bearer"}
-        if secured:
-            document["security"] = [{"ApiKey": []}, {"Bearer": []}]
-        return document
-
-    api.openapi = with_keys  # type: ignore[method-assign] # the documented way to extend it
+    api.openapi = lambda: description.complete(derive(), secured=secured)  # type: ignore[method-assign] # the documented way to extend it

@@ -51,11 +51,7 @@ class DatasetEntry(BaseModel):
 @router.get(
     "/v1/datasets",
     response_model=list[DatasetEntry],
-    responses={
-        200: {"content": {"text/csv": {"schema": {"type": "string"}}}},
-        400: {"description": "A query parameter is wrong.", "model": str},
-        500: {"description": "Internal error, as text.", "content": {"text/plain": {}}},
-    },
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
 )
 async def list_datasets(
     request: Request,

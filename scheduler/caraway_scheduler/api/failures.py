@@ -47,7 +47,12 @@ async def _failed(request: Request, exc: Exception) -> Response:
     return _worded(request, 500, f"internal error; the log has the cause under trace id {trace}")
 
 
+def is_json_error(path: str) -> bool:
+    """Whether the errors of a route are JSON; the others are plain text."""
+    return path.startswith(_JSON_ERRORS)
+
+
 def _worded(request: Request, status: int, message: str) -> Response:
-    if request.url.path.startswith(_JSON_ERRORS):
+    if is_json_error(request.url.path):
         return JSONResponse({"error": message}, status)
     return PlainTextResponse(message, status)

@@ -58,6 +58,14 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
         assert set(sql["responses"]) == {
             "200", "400", "403", "406", "408", "413", "429", "499", "500", "503", "504",
         }  # fmt: skip
+        for operations in document["paths"].values():
+            for operation in operations.values():
+                assert "422" not in operation["responses"]
+                for answer in operation["responses"].values():
+                    assert answer["description"]
+                    assert "X-Trace-Id" in answer["headers"]
+        listing = document["paths"]["/v1/catalogs"]["get"]["responses"]
+        assert list(listing["400"]["content"]) == ["application/json"]
         assert "Results-Cache-Status" in sql["responses"]["200"]["headers"]
         assert "Retry-After" in sql["responses"]["429"]["headers"]
 
@@ -66,6 +74,8 @@ async def test_keys_are_described_where_they_are_asked_for(tmp_path: Path) -> No
     manifest = "runtime: {auth: {api-key: {keys: ['k']}}}\n"
     async with running(tmp_path, manifest) as runtime:
         document = (await runtime.api.get("/openapi.json")).json()
+        assert "401" in document["paths"]["/v1/sql"]["post"]["responses"]
+        assert document["paths"]["/health"]["get"]["security"] == []
         assert document["security"] == [{"ApiKey": []}, {"Bearer": []}]
         assert set(document["components"]["securitySchemes"]) == {"ApiKey", "Bearer"}
 

@@ -1,0 +1,52 @@
+"""Completes the API's description with what holds for every route: keys, errors, the trace id."""
+
+from typing import Any
+
+from caraway_scheduler.api.failures import is_json_error
+
+_TEXT = {"text/plain": {"schema": {"type": "string"}}}
+_ERROR = {
+    "application/json": {
+        "schema": {
+            "type": "object",
+            "required": ["error"],
+            "properties": {"error": {"type": "string"}},
+        }
+    }
+}
+_TRACE = {"description": "The trace that this answer belongs to.", "schema": {"type": "string"}}
+_OPEN = ("/health",)
+
+
+def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
+    """Return the derived description with everything that cannot be derived."""
+    components = document.setdefault("components", {})
+    components.setdefault("securitySchemes", {}).update(
+        ApiKey={"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        Bearer={"type": "http", "scheme": "bearer"},
+    )
+    if secured:
+        document["security"] = [{"ApiKey": []}, {"Bearer": []}]
+    for name in ("HTTPValidationError", "ValidationError"):
+        components.get("schemas", {}).pop(name, None)
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            _complete_operation(path, operation, secured)
+    return document
+
+
+def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> None:
+    responses = operation["responses"]
+    error = _ERROR if is_json_error(path) else _TEXT
+    if responses.pop("422", None):
+        # Ours is 400, in the shape of the route: see `failures`.
+        responses.setdefault("400", {"description": "A parameter is wrong.", "content": error})
+    if path not in _OPEN:
+        responses.setdefault("500", {"description": "Internal error.", "content": error})
+        responses.setdefault("503", {"description": "Shutting down.", "content": _TEXT})
+        if secured:
+            responses["401"] = {"description": "No key, or an unknown one.", "content": _TEXT}
+    else:
+        operation["security"] = []
+    for response in responses.values():
+        response.setdefault("headers", {}).setdefault("X-Trace-Id", _TRACE)
