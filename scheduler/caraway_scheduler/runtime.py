@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack
 
 from caraway_core import manifest as manifests
@@ -150,8 +150,7 @@ class Runtime:
         self._stop_requested.set()
 
 
-async def _every(period_s: float, action: object) -> None:
-    assert callable(action)
+async def _every(period_s: float, action: Callable[[], object]) -> None:
     while True:
         await asyncio.sleep(period_s)
         action()

@@ -16,6 +16,7 @@ from tests.kit.certificates import make_certificate, serial_of
 from tests.kit.deadlines import until
 from tests.kit.processes import child, refused
 
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 ENDLESS = "SELECT sum(value) FROM generate_series(1, 1000000000000)"
 
 
@@ -61,10 +62,24 @@ def test_metrics_port_has_metrics_and_probes(tmp_path: Path, people: Path) -> No
 
 def test_json_logs_are_json(tmp_path: Path, people: Path) -> None:
     with child(tmp_path, people, "--log-format", "json") as caraway:
+        sql = "SELECT 10 / (150000 - value) AS v FROM generate_series(1, 200000)"
+        with (
+            pytest.raises(httpx.RemoteProtocolError),
+            caraway.api.stream(
+                "POST", "/v1/sql", content=sql, headers={"traceparent": f"00-{TRACE}-{'b' * 16}-01"}
+            ) as answer,
+        ):
+            query_id = answer.headers["x-query-id"]
+            answer.read()
         caraway.signal(signal.SIGTERM)
         caraway.wait()
         events = [json.loads(line) for line in caraway.logged().splitlines()]
-        assert [event["event"] for event in events] == ["runtime is up", "stopping"]
+        assert [event["event"] for event in events] == [
+            "runtime is up", "answer broken off", "stopping",
+        ]  # fmt: skip
+        assert events[1]["trace_id"] == TRACE
+        assert events[1]["query_id"] == query_id
+        assert "Divide by zero" in events[1]["reason"]
 
 
 def test_stopping_turns_work_away_and_lets_running_queries_finish(

@@ -1,0 +1,65 @@
+import asyncio
+
+import pytest
+
+from caraway_core.errors import ShuttingDownError
+from caraway_core.ids import new_query_id
+from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.local import LocalExecutor
+from tests.kit.engine import memory, snapshot
+
+
+async def rows(stream: BatchStream) -> list[object]:
+    return [row for batch in [b async for b in stream] for row in batch.to_pylist()]
+
+
+def executor() -> LocalExecutor:
+    return LocalExecutor(EngineSettings(2))
+
+
+async def test_nothing_runs_before_a_catalog_is_there() -> None:
+    with pytest.raises(ShuttingDownError):
+        await executor().execute(new_query_id(), Statement("SELECT 1", {}))
+
+
+async def test_statement_keeps_the_snapshot_it_began_with() -> None:
+    local = executor()
+    local.install(snapshot({"t": memory(a=list(range(50_000)))}))
+    before = await local.execute(new_query_id(), Statement("SELECT count(*) AS n FROM t", {}))
+    local.install(snapshot({"t": memory(a=[1])}, version=2))
+    after = await local.execute(new_query_id(), Statement("SELECT count(*) AS n FROM t", {}))
+    assert await rows(before) == [{"n": 50_000}]
+    assert await rows(after) == [{"n": 1}]
+
+
+async def test_catalog_can_change_under_constant_load() -> None:
+    local = executor()
+    one, other = memory(a=[1, 1]), memory(a=[2, 2])
+    local.install(snapshot({"t": one, "u": one}))
+    stop = asyncio.Event()
+
+    async def ask() -> int:
+        asked = 0
+        while not stop.is_set():
+            sql = "SELECT DISTINCT t.a AS x, u.a AS y FROM t CROSS JOIN u"
+            answer = await rows(await local.execute(new_query_id(), Statement(sql, {})))
+            # Both tables change together, so a statement never sees one of each.
+            assert answer in ([{"x": 1, "y": 1}], [{"x": 2, "y": 2}])
+            asked += 1
+        return asked
+
+    asking = [asyncio.create_task(ask()) for _ in range(4)]
+    for version in range(2, 40):
+        table = other if version % 2 else one
+        await asyncio.to_thread(local.install, snapshot({"t": table, "u": table}, version=version))
+    stop.set()
+    assert sum(await asyncio.gather(*asking)) > 4
+
+
+async def test_table_that_fails_is_named_and_the_rest_works() -> None:
+    local = executor()
+    failed = local.install(snapshot({"good": memory(a=[1]), "bad": "SELECT * FROM nowhere"}))
+    assert list(failed) == ["bad"]
+    stream = await local.execute(new_query_id(), Statement("SELECT a FROM good", {}))
+    assert await rows(stream) == [{"a": 1}]

@@ -1,0 +1,54 @@
+"""A dataset on S3, from the manifest to the rows, over the real protocol."""
+
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.kit.runtime import running
+from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
+
+__all__ = ["s3_server"]
+
+
+def parquet(**columns: list[object]) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+async def test_folder_on_s3_is_served_and_its_secret_stays_secret(
+    tmp_path: Path, s3_server: S3Server
+) -> None:
+    s3_server.bucket("lake-e2e")
+    s3_server.put("lake-e2e", "events/year=2024/a.parquet", parquet(v=[1, 2]))
+    s3_server.put("lake-e2e", "events/year=2025/b.parquet", parquet(v=[3]))
+    manifest = f"""
+        datasets:
+          - from: s3://lake-e2e/events/
+            name: events
+            params: &s3
+              file_format: parquet
+              s3_region: {REGION}
+              s3_endpoint: {s3_server.endpoint}
+              s3_auth: key
+              s3_key: {KEY}
+              s3_secret: ${{secrets:S3_SECRET}}
+              allow_http: true
+          - from: s3://no-such-bucket/x/
+            name: absent
+            params: *s3
+    """
+    async with running(tmp_path, manifest, {"S3_SECRET": SECRET}) as runtime:
+        answer = await runtime.sql("SELECT year, sum(v) AS s FROM events GROUP BY 1 ORDER BY 1")
+        assert answer.json() == [{"year": 2024, "s": 3}, {"year": 2025, "s": 3}]
+        s3_server.put("lake-e2e", "events/year=2025/c.parquet", parquet(v=[10]))
+        fresh = await runtime.sql("SELECT sum(v) AS s FROM events")
+        assert fresh.json() == [{"s": 16}]
+        listing = await runtime.api.get("/v1/datasets?status=true")
+        states = {row["name"]: row for row in listing.json()}
+        assert states["absent"]["error"]["code"] == "dataset.not_found"
+        assert SECRET not in listing.text
+        mistake = await runtime.sql("SELECT nope FROM events")
+        assert SECRET not in mistake.text
