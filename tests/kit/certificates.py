@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 
-def make_certificate(certificate: Path, key: Path) -> int:
+def make_certificate(certificate: Path, key: Path, *, is_authority: bool = False) -> int:
     """Write a certificate for 127.0.0.1 and its key; returns the serial number."""
     private = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "caraway.test")])
@@ -25,6 +25,7 @@ def make_certificate(certificate: Path, key: Path) -> int:
         .not_valid_before(now)
         .not_valid_after(now + dt.timedelta(days=1))
         .add_extension(x509.SubjectAlternativeName([address]), critical=False)
+        .add_extension(x509.BasicConstraints(is_authority, None), critical=True)
         .sign(private, hashes.SHA256())
     )
     key.write_bytes(

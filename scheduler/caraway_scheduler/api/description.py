@@ -2,18 +2,9 @@
 
 from typing import Any
 
+from caraway_scheduler.api import shapes
 from caraway_scheduler.api.failures import is_json_error
 
-_TEXT = {"text/plain": {"schema": {"type": "string"}}}
-_ERROR = {
-    "application/json": {
-        "schema": {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {"type": "string"}},
-        }
-    }
-}
 _TRACE = {"description": "The trace that this answer belongs to.", "schema": {"type": "string"}}
 _OPEN = ("/health",)
 
@@ -37,15 +28,15 @@ def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
 
 def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> None:
     responses = operation["responses"]
-    error = _ERROR if is_json_error(path) else _TEXT
+    error = shapes.ERROR if is_json_error(path) else shapes.TEXT
     if responses.pop("422", None):
         # Ours is 400, in the shape of the route: see `failures`.
         responses.setdefault("400", {"description": "A parameter is wrong.", "content": error})
     if path not in _OPEN:
         responses.setdefault("500", {"description": "Internal error.", "content": error})
-        responses.setdefault("503", {"description": "Shutting down.", "content": _TEXT})
+        responses.setdefault("503", {"description": "Shutting down.", "content": shapes.TEXT})
         if secured:
-            responses["401"] = {"description": "No key, or an unknown one.", "content": _TEXT}
+            responses["401"] = {"description": "No key, or an unknown one.", "content": shapes.TEXT}
     else:
         operation["security"] = []
     for response in responses.values():

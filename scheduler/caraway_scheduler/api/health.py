@@ -6,10 +6,9 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from caraway_scheduler import readiness
-from caraway_scheduler.api import scopes
+from caraway_scheduler.api import scopes, shapes
 
 router = APIRouter(tags=["Health"])
-_TEXT = {"text/plain": {"schema": {"type": "string"}}}
 
 
 @router.head("/health", include_in_schema=False)
@@ -24,10 +23,11 @@ async def health() -> Response:
     "/v1/ready",
     response_class=PlainTextResponse,
     responses={
-        200: {"description": "Everything is loaded and every gate passes.", "content": _TEXT},
+        200: {"description": "Everything is loaded and every gate passes.", "content": shapes.TEXT},
         400: {"description": "A gate is out of range, or needs the scheduler role.",
-              "content": _TEXT},
-        503: {"description": "Something is not ready; `verbose` says what.", "content": _TEXT},
+              "content": shapes.TEXT},
+        503: {"description": "Something is not ready; `verbose` says what.",
+              "content": shapes.TEXT},
     },
 )  # fmt: skip
 async def ready(

@@ -12,7 +12,7 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 def request(receive: Receive, length: str | None = None) -> Request:
     headers = [(b"content-length", length.encode())] if length else []
-    return Request({"type": "http", "headers": headers}, receive)  # type: ignore[arg-type]
+    return Request({"type": "http", "headers": headers}, receive)
 
 
 def parts(*messages: dict[str, Any]) -> Receive:

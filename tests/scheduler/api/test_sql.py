@@ -12,6 +12,7 @@ import pytest
 import zstandard
 
 from tests.kit.runtime import Running, running
+from tests.kit.turns import turn
 
 MANIFEST = """
     runtime:
@@ -222,7 +223,7 @@ async def test_active_queries_are_listed_and_cancelled(tmp_path: Path) -> None:
         running_query = asyncio.create_task(runtime.sql(ENDLESS))
         listed: dict[str, Any] = {"total_count": 0}
         while not listed["total_count"]:
-            await asyncio.sleep(0)  # Requests inside the process do not yield by themselves.
+            await turn()
             listed = await body(await runtime.api.get("/v1/sql/active"))
         query = listed["queries"][0]
         assert query["protocol"] == "http"
@@ -249,7 +250,7 @@ async def test_full_queue_is_429_with_retry_after(tmp_path: Path) -> None:
         tasks = [asyncio.create_task(runtime.sql(ENDLESS)) for _ in range(2)]
         admission = runtime.services.queries.admission
         while not (admission.running and admission.queued):
-            await asyncio.sleep(0)
+            await turn()
         refused = await runtime.sql("SELECT 1")
         assert refused.status_code == 429
         assert refused.headers["retry-after"] == "1"
@@ -263,7 +264,7 @@ async def test_client_that_goes_away_cancels_its_query(tmp_path: Path) -> None:
         task = asyncio.create_task(runtime.sql(ENDLESS))
         active = runtime.services.queries.active
         while not len(active):
-            await asyncio.sleep(0)
+            await turn()
         task.cancel()
         await asyncio.wait_for(active.wait_idle(), 5)
 

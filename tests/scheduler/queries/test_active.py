@@ -5,6 +5,7 @@ import pytest
 from caraway_core.errors import QueryCancelledError, QueryTimeoutError
 from caraway_core.ids import PUBLIC, PrincipalId, new_query_id
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery, preview
+from tests.kit.turns import turn
 
 
 def query(principal: PrincipalId = PUBLIC) -> ActiveQuery:
@@ -19,7 +20,7 @@ async def test_stop_ends_a_wait_with_its_reason() -> None:
             await asyncio.Event().wait()
 
     task = asyncio.create_task(wait())
-    await asyncio.sleep(0)
+    await turn()
     running.stop("timeout")
     with pytest.raises(QueryTimeoutError, match="within 2 s"):
         await task
@@ -44,7 +45,7 @@ async def test_cancellation_of_the_task_itself_stays_a_cancellation() -> None:
             await asyncio.Event().wait()
 
     task = asyncio.create_task(wait())
-    await asyncio.sleep(0)
+    await turn()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -4,6 +4,7 @@ import pytest
 
 from caraway_core.errors import OverloadedError
 from caraway_scheduler.queries.admission import Admission
+from tests.kit.turns import turn
 
 
 async def test_no_limit_lets_everyone_in() -> None:
@@ -25,7 +26,7 @@ async def test_waiting_is_first_come_first_served() -> None:
 
     visits = [asyncio.create_task(visit(number)) for number in range(4)]
     while admission.queued < 4:
-        await asyncio.sleep(0)
+        await turn()
     assert order == []
     admission.leave()
     await asyncio.gather(*visits)
@@ -38,7 +39,7 @@ async def test_full_queue_is_refused_with_a_time_to_come_back() -> None:
     await admission.enter()
     waiting = asyncio.create_task(admission.enter())
     while not admission.queued:
-        await asyncio.sleep(0)
+        await turn()
     with pytest.raises(OverloadedError) as caught:
         await admission.enter()
     assert caught.value.retry_after_s == 1
@@ -62,7 +63,7 @@ async def test_cancelled_waiter_loses_no_place() -> None:
     await admission.enter()
     first = asyncio.create_task(admission.enter())
     while not admission.queued:
-        await asyncio.sleep(0)
+        await turn()
     # The place is handed over and the waiter is cancelled in the same turn of the loop.
     admission.leave()
     first.cancel()

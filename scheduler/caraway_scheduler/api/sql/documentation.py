@@ -2,22 +2,12 @@
 
 from typing import Any
 
+from caraway_scheduler.api import shapes
 from caraway_scheduler.api.negotiation import MEDIA_TYPES
-
-_TEXT = {"text/plain": {"schema": {"type": "string"}}}
-_ERROR = {
-    "application/json": {
-        "schema": {
-            "type": "object",
-            "required": ["error"],
-            "properties": {"error": {"type": "string"}},
-        }
-    }
-}
 
 
 def _text(description: str, **headers: str) -> dict[str, Any]:
-    answer: dict[str, Any] = {"description": description, "content": _TEXT}
+    answer: dict[str, Any] = {"description": description, "content": shapes.TEXT}
     if headers:
         answer["headers"] = {
             name.replace("_", "-"): {"description": meaning, "schema": {"type": "string"}}
@@ -167,7 +157,7 @@ LIST_ACTIVE: dict[str, Any] = {
                 }
             },
         },
-        403: {"description": "The key may only read.", "content": _ERROR},
+        403: {"description": "The key may only read.", "content": shapes.ERROR},
     }
 }
 
@@ -188,8 +178,11 @@ CANCEL: dict[str, Any] = {
                 }
             },
         },
-        400: {"description": "Not a query id.", "content": _ERROR},
-        403: {"description": "The key may only read.", "content": _ERROR},
-        404: {"description": "No such statement of the caller is under way.", "content": _ERROR},
+        400: {"description": "Not a query id.", "content": shapes.ERROR},
+        403: {"description": "The key may only read.", "content": shapes.ERROR},
+        404: {
+            "description": "No such statement is under way.",
+            "content": shapes.ERROR,
+        },
     }
 }
