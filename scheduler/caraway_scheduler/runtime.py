@@ -4,12 +4,15 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 
 from caraway_core import manifest as manifests
+from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.settings import Address, RunOptions
 from caraway_scheduler import announcing, app, assembly, listeners
@@ -38,7 +41,11 @@ class Runtime:
         self._reload_requested = asyncio.Event()
 
     async def run(self, data: DataDirectory) -> None:
-        """Serve. Returns after everything that was begun has been ended."""
+        """Serve. Returns after everything that was begun has been ended.
+
+        Raises:
+            CarawayError: it cannot start.
+        """
         settings = self._manifest.runtime
         tallies = Tallies()
         secrets = self._read_secrets(tallies)
@@ -55,30 +62,52 @@ class Runtime:
                 HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix)),
             ]
             self._install_signal_handlers()
-            async with asyncio.TaskGroup() as tasks:
-                serving = [
-                    tasks.create_task(server.serve(sockets=[listener]))
-                    for server, listener in zip(self._servers, sockets, strict=True)
-                ]
-                for server in self._servers:
-                    await server.is_up.wait()
-                flight = self._start_flight(services, certificate, stack)
-                http, metrics = (listeners.bound_address(listener) for listener in sockets)
-                addresses = {"http": http, "flight": flight, "metrics": metrics}
-                endpoints = _name_endpoints(services, addresses, secure=certificate is not None)
-                keepers = [
-                    tasks.create_task(keeper)
-                    for keeper in self._keepers(services, certificate, settings)
-                ]
-                reloader = Reloader(self._manifest, services, self._reload_requested)
-                await self._load(services, secrets, endpoints)
-                announcing.write_ready(self._options.ready_fd, addresses)
-                keepers.append(tasks.create_task(reloader.run(self._options.watch)))
-                await self._stop_requested.wait()
-                await self._stop(services)
-                for keeper in keepers:
-                    keeper.cancel()
-                await asyncio.wait(serving)
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    serving = self._begin_serving(tasks, sockets)
+                    keepers = self._begin_keeping(tasks, services, certificate)
+                    await self._start(services, secrets, certificate, sockets, stack)
+                    reloader = Reloader(self._manifest, services, self._reload_requested)
+                    keepers.append(tasks.create_task(reloader.run(self._options.watch)))
+                    await self._stop_requested.wait()
+                    await self._stop(services)
+                    for keeper in keepers:
+                        keeper.cancel()
+                    await asyncio.wait(serving)
+            except* CarawayError as failed:
+                raise failed.exceptions[0] from None
+
+    def _begin_serving(
+        self, tasks: asyncio.TaskGroup, sockets: Sequence[socket.socket]
+    ) -> list[asyncio.Task[None]]:
+        return [
+            tasks.create_task(server.serve(sockets=[listener]))
+            for server, listener in zip(self._servers, sockets, strict=True)
+        ]
+
+    async def _start(
+        self,
+        services: Services,
+        secrets: SecretResolver,
+        certificate: Certificate | None,
+        sockets: Sequence[socket.socket],
+        stack: AsyncExitStack,
+    ) -> None:
+        """Load the datasets, and start Flight beside it; then say that everything is up."""
+        for server in self._servers:
+            await server.is_up.wait()
+        http, metrics = (listeners.bound_address(listener) for listener in sockets)
+        loading = asyncio.ensure_future(self._load(services, secrets))
+        try:
+            flight = await self._start_flight(services, certificate, stack)
+        except BaseException:
+            loading.cancel()
+            raise
+        addresses = {"http": http, "flight": flight, "metrics": metrics}
+        endpoints = _name_endpoints(services, addresses, secure=certificate is not None)
+        await loading
+        self._say_ready(services, endpoints)
+        announcing.write_ready(self._options.ready_fd, addresses)
 
     def _read_secrets(self, tallies: Tallies) -> SecretResolver:
         started = time.perf_counter()
@@ -86,30 +115,33 @@ class Runtime:
         tallies.secrets_load_ms = (time.perf_counter() - started) * 1000
         return resolver
 
-    def _start_flight(
+    async def _start_flight(
         self, services: Services, certificate: Certificate | None, stack: AsyncExitStack
     ) -> Address:
-        # Imported here: its gRPC stack is slow to load, and the HTTP servers are up meanwhile.
-        from caraway_scheduler.flight import FlightEndpoint
-
-        tls = certificate.pem_files() if certificate else None
         loop = asyncio.get_running_loop()
-        endpoint = FlightEndpoint(services, loop, self._options.flight, tls)
-        address = endpoint.start()
+        tls = certificate.pem_files() if certificate else None
+
+        def start() -> tuple[Any, Address]:
+            # Imported here: its gRPC stack is slow to load, and nothing else waits for it.
+            from caraway_scheduler.flight import FlightEndpoint
+
+            endpoint = FlightEndpoint(services, loop, self._options.flight, tls)
+            return endpoint, endpoint.start()
+
+        endpoint, address = await asyncio.to_thread(start)
         stack.push_async_callback(endpoint.stop, _FLIGHT_STOP_S)
         return address
 
-    def _keepers(
-        self, services: Services, certificate: Certificate | None, settings: manifests.Runtime
-    ) -> list[Coroutine[None, None, None]]:
-        keepers = [_every(settings.task_history.retention_check_interval_s, services.history.prune)]
+    def _begin_keeping(
+        self, tasks: asyncio.TaskGroup, services: Services, certificate: Certificate | None
+    ) -> list[asyncio.Task[None]]:
+        check_s = self._manifest.runtime.task_history.retention_check_interval_s
+        keepers = [_every(check_s, services.history.prune)]
         if certificate is not None:
             keepers.append(_every(_CERTIFICATE_CHECK_S, certificate.reload_if_changed))
-        return keepers
+        return [tasks.create_task(keeper) for keeper in keepers]
 
-    async def _load(
-        self, services: Services, secrets: SecretResolver, endpoints: dict[str, str]
-    ) -> None:
+    async def _load(self, services: Services, secrets: SecretResolver) -> None:
         catalog = services.catalog
         self._announcer.loading(len(self._manifest.datasets), self._manifest.name)
         for notice in self._manifest.notices:
@@ -121,13 +153,15 @@ class Runtime:
         await asyncio.wait((settled, stop), return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         settled.cancel()
-        problems = [state for state in catalog.datasets.values() if state.error]
-        for view in catalog.views.values():
+
+    def _say_ready(self, services: Services, endpoints: dict[str, str]) -> None:
+        failed = sum(state.error is not None for state in services.catalog.datasets.values())
+        for view in services.catalog.views.values():
             if view.error is not None:
+                failed += 1
                 self._announcer.notice(view.error.message)
-        broken = sum(view.error is not None for view in catalog.views.values())
-        self._announcer.ready(endpoints, len(problems) + broken)
-        logger.info("runtime is up", extra={**endpoints, "failed": len(problems) + broken})
+        self._announcer.ready(endpoints, failed)
+        logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
     async def _stop(self, services: Services) -> None:
         self._announcer.stopping()

@@ -273,14 +273,16 @@ def test_second_process_on_one_data_directory_is_refused(tmp_path: Path, people:
         assert "Traceback" not in second.stderr
 
 
-def test_address_in_use_is_refused(tmp_path: Path, people: Path) -> None:
+@pytest.mark.parametrize("flag", ["--http", "--flight", "--metrics"])
+def test_address_in_use_is_refused(tmp_path: Path, people: Path, flag: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        answer = refused(tmp_path, people, "--http", f"127.0.0.1:{taken.getsockname()[1]}")
+        answer = refused(tmp_path, people, flag, f"127.0.0.1:{taken.getsockname()[1]}")
     assert answer.returncode == 1
-    assert "Address already in use" in answer.stderr
-    assert "--http HOST:PORT" in answer.stderr
+    assert "ddress already in use" in answer.stderr
+    assert f"{flag} HOST:PORT" in answer.stderr
+    assert "Traceback" not in answer.stderr
 
 
 @pytest.mark.parametrize(
