@@ -6,7 +6,8 @@ would answer as if the table were empty.
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
@@ -20,31 +21,49 @@ def tables_read(plan: str) -> frozenset[str]:
     return frozenset(_SCAN.findall(plan))
 
 
-def local_files(names: Iterable[str], tables: Mapping[TableName, TableSpec]) -> dict[str, str]:
-    """Return the single local files behind the named tables, and the table of each."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True, slots=True)
+class SingleFiles:
+    """What must be there for a statement: local files with their tables, and remote tables."""
+
+    local: Mapping[str, TableName]
+    remote: frozenset[TableName]
+
+
+def single_files(names: Iterable[str], tables: Mapping[TableName, TableSpec]) -> SingleFiles:
+    """Find the tables, among the named, that are read from files instead of folders."""
+    local: dict[str, TableName] = {}
+    remote: set[TableName] = set()
     for name in names:
-        bare = name.removeprefix("caraway.").removeprefix("public.")
-        spec = tables.get(TableName(bare))
-        if isinstance(spec, FilesTable):
-            for scan in spec.scans:
-                if scan.store is None:
-                    found.update((path, bare) for path in scan.paths if not path.endswith("/"))
-    return found
+        bare = TableName(name.removeprefix("caraway.").removeprefix("public."))
+        spec = tables.get(bare)
+        for scan in spec.scans if isinstance(spec, FilesTable) else ():
+            paths = [path for path in scan.paths if not path.endswith("/")]
+            if scan.store is None:
+                local.update((path, bare) for path in paths)
+            elif paths:
+                remote.add(bare)
+    return SingleFiles(local, frozenset(remote))
 
 
-def check(files: Mapping[str, str]) -> None:
-    """Look whether the files are still there.
+def check(files: SingleFiles, plan: Callable[[TableName], str]) -> None:
+    """Look whether the files are still there; `plan` words the physical plan of a whole table.
 
     Raises:
         ExecutionError: one is not.
     """
-    for path, table in files.items():
+    for path, table in files.local.items():
         if not os.path.exists(path) and not _is_glob(path):
-            raise ExecutionError(
-                f"dataset '{table}': its file '{path}' is gone; put it back, or change the "
-                "dataset in the manifest"
-            )
+            raise _gone(table, f"its file '{path}' is gone")
+    for table in files.remote:
+        # A table of which every file is there has a scan for each; what is gone leaves this.
+        if "EmptyExec" in plan(table):
+            raise _gone(table, "a file of it is gone from the object store")
+
+
+def _gone(table: TableName, what: str) -> ExecutionError:
+    return ExecutionError(
+        f"dataset '{table}': {what}; put it back, or change the dataset in the manifest"
+    )
 
 
 def _is_glob(path: str) -> bool:

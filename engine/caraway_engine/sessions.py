@@ -53,7 +53,8 @@ class EngineSettings:
 class _Plan:
     dataframe: Any
     effect: statements.Effect
-    files: Mapping[str, str]
+    is_product: bool
+    files: presence.SingleFiles
 
 
 class Session:
@@ -61,7 +62,10 @@ class Session:
 
     def __init__(self, settings: EngineSettings, snapshot: CatalogSnapshot) -> None:
         self.snapshot = snapshot
-        self._context = _new_context(settings)
+        self._context = _new_context(settings, settings.target_partitions)
+        # Products run in one partition: DataFusion does not stop them at once, and each partition
+        # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
+        self._serial = _new_context(settings, 1)
         self._plans: OrderedDict[str, _Plan] = OrderedDict()
         self._lock = Lock()
         self._view_reads: dict[str, frozenset[str]] = {}
@@ -97,13 +101,13 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
-        presence.check(plan.files)
         try:
+            presence.check(plan.files, self._physical_plan)
             stream = plan.dataframe.execute_stream()
             schema = pa.schema(plan.dataframe.schema())
         except BaseException as exc:
             raise self._translate(exc, planning=False) from exc
-        return EngineStream(stream, schema, plan.effect, self._translate)
+        return EngineStream(stream, schema, plan.effect, plan.is_product, self._translate)
 
     def _plan(self, statement: Statement) -> _Plan:
         found = placeholders.find(statement.sql)
@@ -116,18 +120,38 @@ class Session:
         try:
             dataframe = self._context.sql(found.sql, options=options, param_values=values)
             text = dataframe.logical_plan().display_indent()
+            is_product = self._is_product(dataframe, text)
+            if is_product:
+                dataframe = self._serial.sql(found.sql, options=options, param_values=values)
         except BaseException as exc:
             raise self._refine(self._translate(exc, planning=True), statement) from exc
         statements.check_writes(text, statement.writable)
-        plan = _Plan(dataframe, statements.effect(text), self._files(text))
+        plan = _Plan(dataframe, statements.effect(text), is_product, self._files(text))
         if cacheable and plan.effect.reads_only_catalog:
             self._remember(statement.sql, plan)
         return plan
 
-    def _files(self, plan: str) -> dict[str, str]:
+    def _is_product(self, dataframe: Any, plan: str) -> bool:
+        reads_view = any(
+            self._bare(name) in self._view_reads for name in presence.tables_read(plan)
+        )
+        if not reads_view and not statements.may_join(plan):
+            return False
+        return statements.is_product(dataframe.optimized_logical_plan().display_indent())
+
+    @staticmethod
+    def _bare(name: str) -> str:
+        return name.removeprefix("caraway.").removeprefix("public.")
+
+    def _physical_plan(self, name: TableName) -> str:
+        schema_name, _, bare = name.rpartition(".")
+        quoted = f'"{schema_name or "public"}"."{bare}"'
+        return str(self._context.sql(f"SELECT * FROM {quoted}").execution_plan().display_indent())
+
+    def _files(self, plan: str) -> presence.SingleFiles:
         names = presence.tables_read(plan)
-        behind = [self._view_reads.get(name.removeprefix("caraway.public."), ()) for name in names]
-        return presence.local_files({*names, *chain.from_iterable(behind)}, self.snapshot.tables)
+        behind = [self._view_reads.get(self._bare(name), ()) for name in names]
+        return presence.single_files({*names, *chain.from_iterable(behind)}, self.snapshot.tables)
 
     @staticmethod
     def _refine(error: QueryError, statement: Statement) -> QueryError:
@@ -162,16 +186,18 @@ class Session:
         self, name: TableName, spec: FilesTable | MemoryTable, kept: tuple[TableSpec, Table] | None
     ) -> None:
         if isinstance(spec, FilesTable):
-            object_stores.register(self._context, spec)
+            for context in (self._context, self._serial):
+                object_stores.register(context, spec)
         table = kept[1] if kept and kept[0] is spec else tables.build_table(spec)
         self._register(name, spec, table)
 
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
         schema_name, _, bare = name.rpartition(".")
-        catalog = self._context.catalog(CATALOG)
-        if schema_name and schema_name not in catalog.schema_names():
-            catalog.register_schema(schema_name, Schema.memory_schema())
-        catalog.schema(schema_name or "public").register_table(bare, table)
+        for context in (self._context, self._serial):
+            catalog = context.catalog(CATALOG)
+            if schema_name and schema_name not in catalog.schema_names():
+                catalog.register_schema(schema_name, Schema.memory_schema())
+            catalog.schema(schema_name or "public").register_table(bare, table)
         self._installed[name] = (spec, table)
 
     def _add_views(self, views: Mapping[TableName, ViewTable]) -> dict[TableName, str]:
@@ -205,7 +231,8 @@ class Session:
             raise self._translate(exc, planning=True) from exc
 
     def _add_system_tables(self, system: Mapping[TableName, SystemTable]) -> None:
-        self._context.catalog(CATALOG).register_schema("runtime", _SystemSchema(system))
+        for context in (self._context, self._serial):
+            context.catalog(CATALOG).register_schema("runtime", _SystemSchema(system))
 
 
 class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
@@ -231,12 +258,12 @@ class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyp
         return name in self._system
 
 
-def _new_context(settings: EngineSettings) -> SessionContext:
+def _new_context(settings: EngineSettings, partitions: int) -> SessionContext:
     config = (
         SessionConfig()
         .with_default_catalog_and_schema(CATALOG, "public")
         .with_information_schema(True)
-        .with_target_partitions(settings.target_partitions)
+        .with_target_partitions(partitions)
         .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
         .set("datafusion.execution.spill_compression", settings.spill_compression)
     )

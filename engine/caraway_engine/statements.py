@@ -13,6 +13,9 @@ _VOLATILE = re.compile(
     r"\b(?:now|random|uuid|today|current_date|current_time|current_timestamp)\(\)"
     r"|TableScan: (?:\w+\.)?(?:runtime|information_schema)\."
 )
+_MAY_JOIN = re.compile(r"Join|Subquery|Exists")
+# A join without a pair of equal keys: every row is held against every row of the other side.
+_PRODUCT = re.compile(r"^\s*(?:Cross Join:|\w+ Join:\s*(?:Filter:|$))", re.MULTILINE)
 _DIAGNOSTIC = ("Explain", "Analyze", "DescribeTable", "Plan")
 
 
@@ -29,6 +32,16 @@ def effect(plan: str) -> Effect:
     write = _WRITE.search(plan)
     stable = not write and not _VOLATILE.search(plan) and not plan.startswith(_DIAGNOSTIC)
     return Effect(_table_name(write["table"]) if write else None, stable)
+
+
+def may_join(plan: str) -> bool:
+    """Whether a plan, before it is optimized, can hold a join; views are not looked into."""
+    return bool(_MAY_JOIN.search(plan))
+
+
+def is_product(optimized_plan: str) -> bool:
+    """Whether a plan holds a join that compares every row with every row."""
+    return bool(_PRODUCT.search(optimized_plan))
 
 
 def check_writes(plan: str, writable: frozenset[TableName]) -> None:

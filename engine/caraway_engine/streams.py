@@ -1,7 +1,7 @@
 """Rows of a running statement, one batch at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -23,11 +23,18 @@ class EngineStream:
     """
 
     def __init__(
-        self, stream: Any, schema: pa.Schema, effect: Effect, translate: _Translate
+        self,
+        stream: Any,
+        schema: pa.Schema,
+        effect: Effect,
+        is_product: bool,
+        translate: _Translate,
     ) -> None:
         self._stream: Any = stream
         self._translate = translate
         self.schema = schema
+        self.is_product = is_product
+        self.on_end: Callable[[bool], None] = lambda _is_whole: None
         self.reads_only_catalog = effect.reads_only_catalog
         self.written: TableName | None = effect.written
 
@@ -39,13 +46,21 @@ class EngineStream:
             raise StopAsyncIteration
         try:
             batch = await self._stream.__anext__()
-        except (StopAsyncIteration, asyncio.CancelledError):
-            self._stream = None
-            raise
         except BaseException as exc:
-            self._stream = None
+            self._end(is_whole=not isinstance(exc, asyncio.CancelledError))
+            if isinstance(exc, StopAsyncIteration | asyncio.CancelledError):
+                raise
             raise self._translate(exc) from exc
         return batch.to_pyarrow()
 
     async def aclose(self) -> None:
-        self._stream = None
+        self._end(is_whole=False)
+
+    def __del__(self) -> None:
+        self._end(is_whole=False)
+
+    def _end(self, *, is_whole: bool) -> None:
+        """Let go of the engine's stream, and tell once whether it was read to its end."""
+        if self._stream is not None:
+            self._stream = None
+            self.on_end(is_whole)

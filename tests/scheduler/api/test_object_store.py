@@ -52,3 +52,28 @@ async def test_folder_on_s3_is_served_and_its_secret_stays_secret(
         assert SECRET not in listing.text
         mistake = await runtime.sql("SELECT nope FROM events")
         assert SECRET not in mistake.text
+
+
+async def test_single_object_that_is_gone_is_an_error_and_not_an_empty_table(
+    tmp_path: Path, s3_server: S3Server
+) -> None:
+    s3_server.bucket("lake-gone")
+    s3_server.put("lake-gone", "numbers.parquet", parquet(v=[1, 2]))
+    s3_server.put("lake-gone", "names.csv", b"name\nAnn\n")
+    params = "{" + ", ".join(f"{k}: '{v}'" for k, v in s3_server.params().items()) + "}"
+    manifest = f"""
+        datasets:
+          - {{from: s3://lake-gone/numbers.parquet, name: numbers, params: {params}}}
+          - {{from: s3://lake-gone/names.csv, name: names, params: {params}}}
+        views:
+          - {{name: v, sql: SELECT * FROM numbers}}
+    """
+    async with running(tmp_path, manifest) as runtime:
+        assert (await runtime.sql("SELECT sum(v) AS s FROM v")).json() == [{"s": 3}]
+        assert (await runtime.sql("SELECT * FROM names")).json() == [{"name": "Ann"}]
+        for key in ("numbers.parquet", "names.csv"):
+            s3_server.client.delete_object(Bucket="lake-gone", Key=key)
+        for table in ("numbers", "v", "names"):
+            gone = await runtime.sql(f"SELECT count(*) AS n FROM {table}")
+            assert gone.status_code == 500
+            assert "gone from the object store" in gone.text

@@ -1,0 +1,76 @@
+"""One product at a time: joins that hold every row against every row do not stop when asked.
+
+DataFusion works a batch of such a join through before it looks whether anybody still wants it,
+and uses a worker thread meanwhile. A cancelled one therefore keeps its place until the process
+has calmed down, so that several of them cannot take every worker thread from all others.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from caraway_core.errors import OverloadedError
+
+_LOOK_S = 0.25
+_CALM_CORES = 0.5
+_LONGEST_S = 60.0
+
+
+class Products:
+    """A place for each product that may run; one that was cut short leaves its place late."""
+
+    def __init__(
+        self,
+        places: int,
+        cpu_time: Callable[[], float] = time.process_time,
+        look_s: float = _LOOK_S,
+        longest_s: float = _LONGEST_S,
+    ) -> None:
+        self._longest_s = longest_s
+        self._places = asyncio.Semaphore(places)
+        self._cpu_time = cpu_time
+        self._look_s = look_s
+        self._leaving: set[asyncio.Task[None]] = set()
+
+    async def enter(self) -> None:
+        """Take a place; `leave` must follow.
+
+        Raises:
+            OverloadedError: none came free in time.
+        """
+        try:
+            async with asyncio.timeout(self._longest_s):
+                await self._places.acquire()
+        except TimeoutError:
+            raise OverloadedError(
+                "another join without equal keys (a cross join, or one on <, > or an expression) "
+                f"has run for {self._longest_s:g} s, and only so many run at once; join on equal "
+                "keys, or try again later",
+                retry_after_s=10,
+            ) from None
+
+    def leave(self, is_whole: bool) -> None:
+        """Give the place back: at once after a whole answer, else when its work has ended."""
+        if is_whole:
+            self._places.release()
+            return
+        task = asyncio.get_running_loop().create_task(self._leave_late())
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    def close(self) -> None:
+        for task in self._leaving:
+            task.cancel()
+
+    async def _leave_late(self) -> None:
+        """Nothing tells when the work ends; that the process is calm does, and so does time."""
+        try:
+            waited_s = 0.0
+            while waited_s < self._longest_s:
+                before = self._cpu_time()
+                await asyncio.sleep(self._look_s)
+                waited_s += self._look_s
+                if self._cpu_time() - before < _CALM_CORES * self._look_s:
+                    return
+        finally:
+            self._places.release()
