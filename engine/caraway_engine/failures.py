@@ -1,7 +1,7 @@
 """Turns what DataFusion raises into errors that say what failed and what to do.
 
-DataFusion's Python errors carry only text, so the text decides. A test runs every kind that can
-be provoked and fails on one that ends up in the catch-all.
+DataFusion's Python errors carry only text, so the text decides. What is not recognised while a
+statement is planned is the statement's fault, and while it runs the engine's.
 """
 
 import difflib

@@ -37,6 +37,8 @@ CATALOG = "caraway"
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 _CACHED_PLANS = 512
+_PRODUCTS_SHARE = 0.25
+"""Contexts cannot share a memory pool, so the limit is divided between the two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,10 @@ class Session:
 
     def __init__(self, settings: EngineSettings, snapshot: CatalogSnapshot) -> None:
         self.snapshot = snapshot
-        self._context = _new_context(settings, settings.target_partitions)
+        self._context = _new_context(settings, settings.target_partitions, 1 - _PRODUCTS_SHARE)
         # Products run in one partition: DataFusion does not stop them at once, and each partition
         # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
-        self._serial = _new_context(settings, 1)
+        self._serial = _new_context(settings, 1, _PRODUCTS_SHARE)
         self._plans: OrderedDict[str, _Plan] = OrderedDict()
         self._lock = Lock()
         self._view_reads: dict[str, frozenset[str]] = {}
@@ -258,7 +260,7 @@ class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyp
         return name in self._system
 
 
-def _new_context(settings: EngineSettings, partitions: int) -> SessionContext:
+def _new_context(settings: EngineSettings, partitions: int, share: float) -> SessionContext:
     config = (
         SessionConfig()
         .with_default_catalog_and_schema(CATALOG, "public")
@@ -269,7 +271,7 @@ def _new_context(settings: EngineSettings, partitions: int) -> SessionContext:
     )
     runtime = RuntimeEnvBuilder()
     if settings.memory_limit_bytes:
-        runtime = runtime.with_fair_spill_pool(settings.memory_limit_bytes)
+        runtime = runtime.with_fair_spill_pool(int(settings.memory_limit_bytes * share))
     if settings.temp_directory:
         with contextlib.suppress(FileExistsError):
             settings.temp_directory.mkdir(parents=True)

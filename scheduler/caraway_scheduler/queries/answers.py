@@ -110,6 +110,10 @@ class LiveRows:
                 self._ahead.append(await self._take_next())
         except StopAsyncIteration:
             self._is_exhausted = True
+        except BaseException:
+            # A fetch left behind would keep the engine at work for nobody.
+            self._let_go()
+            raise
 
     @property
     def whole(self) -> list[pa.RecordBatch] | None:
@@ -189,6 +193,11 @@ class LiveRows:
         self._finish(None, self.row_count, self._sample)
 
     def _fail(self, error: BaseException | None) -> None:
+        self._let_go()
+        self.on_end()
+        self._finish(error, self.row_count, self._sample)
+
+    def _let_go(self) -> None:
         self._stream = None
         self._batches = _nothing()
         self._ahead.clear()
@@ -196,8 +205,6 @@ class LiveRows:
         if self._next is not None:
             self._next.cancel()
             self._next = None
-        self.on_end()
-        self._finish(error, self.row_count, self._sample)
 
 
 async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:

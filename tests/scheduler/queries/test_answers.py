@@ -1,0 +1,67 @@
+import asyncio
+from collections.abc import AsyncIterator
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import QueryCancelledError
+from caraway_core.ids import PUBLIC, TableName, new_query_id
+from caraway_scheduler.queries.active import ActiveQuery
+from caraway_scheduler.queries.answers import LiveRows
+from tests.kit.turns import turn
+
+BATCH = pa.record_batch({"a": [1, 2]})
+
+
+class Stream:
+    """One batch, then nothing for ever; tells when the wait for more is given up."""
+
+    schema = BATCH.schema
+    reads_only_catalog = True
+    written: TableName | None = None
+
+    def __init__(self) -> None:
+        self.is_waiting = asyncio.Event()
+        self.was_given_up = asyncio.Event()
+
+    async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        yield BATCH
+        self.is_waiting.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.was_given_up.set()
+
+    async def aclose(self) -> None: ...
+
+
+def query() -> ActiveQuery:
+    return ActiveQuery(new_query_id(), "http", "SELECT 1", PUBLIC, 0)
+
+
+async def test_cancel_while_the_end_is_awaited_leaves_no_fetch_behind() -> None:
+    stream, running = Stream(), query()
+    rows = LiveRows(stream, running, lambda *_: None)
+
+    async def prefetch() -> None:
+        with running.step():
+            await rows.prefetch()
+
+    task = asyncio.create_task(prefetch())
+    await asyncio.wait_for(stream.is_waiting.wait(), 5)
+    running.stop("cancelled")
+    with pytest.raises(QueryCancelledError):
+        await task
+    await asyncio.wait_for(stream.was_given_up.wait(), 5)
+
+
+async def test_first_batch_is_not_held_back_and_close_gives_up_the_rest() -> None:
+    stream, ended = Stream(), []
+    rows = LiveRows(stream, query(), lambda error, sent, _: ended.append((error, sent)))
+    await rows.prefetch()
+    assert rows.whole is None
+    assert await anext(rows) is BATCH
+    rows.close()
+    await asyncio.wait_for(stream.was_given_up.wait(), 5)
+    await turn()
+    assert ended == [(None, 2)]
