@@ -48,11 +48,17 @@ def check_writes(plan: str, writable: frozenset[TableName]) -> None:
     """Refuse a plan that writes where it may not.
 
     Raises:
-        InvalidQueryError: the target is read-only, or is not a table.
+        InvalidQueryError: it copies to a file, or writes in order to explain.
+        QueryForbiddenError: the target is read-only.
     """
     if _COPY.search(plan):
         raise InvalidQueryError("COPY is not supported: read the answer of the query instead")
     write = _WRITE.search(plan)
+    if write and plan.lstrip().startswith("Analyze"):
+        raise InvalidQueryError(
+            f"EXPLAIN ANALYZE runs what it explains, so it would {write['op'].lower()} rows; "
+            "use EXPLAIN"
+        )
     if write and _table_name(write["table"]) not in writable:
         name = _table_name(write["table"])
         raise QueryForbiddenError(

@@ -145,6 +145,11 @@ async def test_insert_goes_to_writable_tables_only() -> None:
     assert await rows(made, "SELECT sum(a) AS s FROM log") == [{"s": 3}]
     with pytest.raises(QueryForbiddenError, match="dataset 'people' is read-only"):
         made.start(Statement("INSERT INTO people VALUES (1, 'x', 2)", {}, True, writable))
+    with pytest.raises(InvalidQueryError, match="use EXPLAIN"):
+        made.start(Statement("EXPLAIN ANALYZE INSERT INTO log VALUES (3)", {}, True, writable))
+    explained = made.start(Statement("EXPLAIN INSERT INTO log VALUES (3)", {}, True, writable))
+    assert [batch async for batch in explained]
+    assert await rows(made, "SELECT sum(a) AS s FROM log") == [{"s": 3}]
     with pytest.raises(InvalidQueryError, match="COPY"):
         made.start(Statement("COPY log TO '/tmp/x.csv'", {}, True, writable))
 

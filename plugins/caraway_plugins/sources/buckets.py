@@ -73,7 +73,7 @@ class Bucket:
         make = _CLIENTS[spec.kind]
         try:
             # The three constructors take different options; `options` fits the one of its kind.
-            return make(  # type: ignore[no-any-return]
+            return make(  # type: ignore[no-any-return] # untyped
                 spec.bucket, client_options=client, retry_config=_RETRIES, **options
             )
         except Exception as exc:

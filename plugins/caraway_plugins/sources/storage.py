@@ -65,7 +65,7 @@ class RangeFile(io.RawIOBase):
         self._position = max(0, base[whence] + offset)
         return self._position
 
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override] # io asks for any buffer
         end = min(self._position + len(buffer), self._found.size_bytes)
         if end <= self._position:
             return 0

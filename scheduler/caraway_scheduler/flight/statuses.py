@@ -33,31 +33,31 @@ class InvalidArgument(StatusError, pa.ArrowInvalid):  # type: ignore[misc] # pya
     """INVALID_ARGUMENT."""
 
 
-class Unimplemented(StatusError, pa.ArrowNotImplementedError):  # type: ignore[misc]
+class Unimplemented(StatusError, pa.ArrowNotImplementedError):  # type: ignore[misc] # untyped base
     """UNIMPLEMENTED."""
 
 
-class Unauthenticated(StatusError, flight.FlightUnauthenticatedError):  # type: ignore[misc]
+class Unauthenticated(StatusError, flight.FlightUnauthenticatedError):  # type: ignore[misc] # untyped base
     """UNAUTHENTICATED."""
 
 
-class PermissionDenied(StatusError, flight.FlightUnauthorizedError):  # type: ignore[misc]
+class PermissionDenied(StatusError, flight.FlightUnauthorizedError):  # type: ignore[misc] # untyped base
     """PERMISSION_DENIED."""
 
 
-class DeadlineExceeded(StatusError, flight.FlightTimedOutError):  # type: ignore[misc]
+class DeadlineExceeded(StatusError, flight.FlightTimedOutError):  # type: ignore[misc] # untyped base
     """DEADLINE_EXCEEDED."""
 
 
-class Cancelled(StatusError, flight.FlightCancelledError):  # type: ignore[misc]
+class Cancelled(StatusError, flight.FlightCancelledError):  # type: ignore[misc] # untyped base
     """CANCELLED."""
 
 
-class Unavailable(StatusError, flight.FlightUnavailableError):  # type: ignore[misc]
+class Unavailable(StatusError, flight.FlightUnavailableError):  # type: ignore[misc] # untyped base
     """UNAVAILABLE."""
 
 
-class Internal(StatusError, flight.FlightInternalError):  # type: ignore[misc]
+class Internal(StatusError, flight.FlightInternalError):  # type: ignore[misc] # untyped base
     """INTERNAL."""
 
 
