@@ -6,6 +6,8 @@ CarawayError
 ├── NotInstalledError        a known name whose package is missing; names the extra
 ├── DatasetError             a dataset that cannot be loaded; carries a stable code
 ├── ShuttingDownError        work that arrived after the process began to stop
+├── ExecutorLostError        an executor is gone or does not answer
+├── PartLostError            a table of an exchange is gone with the executor that made it
 └── QueryError               one statement failed; the process lives on
     ├── InvalidQueryError        the statement or its parameters are wrong
     ├── QueryForbiddenError      the caller may not do this
@@ -18,7 +20,9 @@ CarawayError
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from caraway_core.ids import ExecutorId
 
 DatasetErrorType = Literal["auth", "not_found", "invalid", "schema", "unavailable", "unsupported"]
 
@@ -29,6 +33,19 @@ class CarawayError(Exception):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors cross between processes; by default only `args` would, which is the message.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    class_: type[CarawayError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> CarawayError:
+    error = class_.__new__(class_)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +94,23 @@ class DatasetError(CarawayError):
 
 class ShuttingDownError(CarawayError):
     """Work that arrived after the process began to stop."""
+
+
+class ExecutorLostError(CarawayError):
+    """An executor is gone, or does not answer; what it was doing can be done elsewhere."""
+
+    def __init__(self, executor_id: ExecutorId, cause: str) -> None:
+        super().__init__(f"executor '{executor_id}' is lost: {cause}")
+        self.executor_id = executor_id
+        self.cause = cause
+
+
+class PartLostError(CarawayError):
+    """A table of an exchange is gone; the task that made it must run again."""
+
+    def __init__(self, message: str, executor_id: ExecutorId | None = None) -> None:
+        super().__init__(message)
+        self.executor_id = executor_id
 
 
 class QueryError(CarawayError):

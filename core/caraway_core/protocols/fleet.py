@@ -1,0 +1,183 @@
+"""The seam between what drives a query and the executors of a cluster that do the work.
+
+A fleet knows how to reach executors; it decides nothing. One adapter reaches them over Ray, one
+holds them in this process, and the same tests run over both.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+
+from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.tables import TableSpec
+
+PROTOCOL_VERSION = 1
+"""Raised with every change of what schedulers and executors say to each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableCatalog:
+    """The tables of a catalog snapshot, in the form that crosses to executors."""
+
+    version: CatalogVersion
+    origin: str
+    """Which scheduler's catalog this is: each counts its versions for itself."""
+    tables: Mapping[TableName, TableSpec]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What an executor says of itself when it is asked; the answer is its heartbeat.
+
+    `incarnation` is new each time the executor starts anew, which is when it has forgotten
+    every catalog. `holds` names what it keeps: memory tables now, partitions later.
+    """
+
+    executor_id: ExecutorId
+    incarnation: str
+    protocol_version: int
+    build: str
+    address: str
+    cores: int
+    memory_bytes: int
+    is_draining: bool = False
+    active_tasks: int = 0
+    finished_tasks: int = 0
+    failed_tasks: int = 0
+    memory_used_bytes: int = 0
+    catalogs: Mapping[str, CatalogVersion] = field(default_factory=dict)
+    holds: tuple[TableName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One table of an exchange. Only the fleet that made it knows what `handle` is."""
+
+    handle: Any = field(repr=False)
+    executor_id: ExecutorId
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An exchange as a fragment reads it: the tables of `parts`, one after another, as `name`."""
+
+    name: str
+    schema: pa.Schema
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which files of a table a task reads, in the engine's own words."""
+
+    table: TableName
+    files: bytes = field(repr=False)
+    size_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How a task's rows are parted: by the hash of the columns at `keys`, into `count` tables.
+
+    The last `extra` columns were added only to be hashed and are dropped.
+    """
+
+    keys: tuple[int, ...]
+    count: int
+    extra: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One run of a fragment on one executor."""
+
+    query_id: QueryId
+    stage: str
+    catalog: str
+    """The `origin` of the catalog whose tables the fragment names."""
+    catalog_version: CatalogVersion
+    plan: bytes = field(repr=False)
+    """A Substrait plan; it names tables of the catalog, and inputs."""
+    schema: pa.Schema = field(repr=False)
+    """Of the rows that come out, before anything is split."""
+    shares: tuple[Share, ...] = ()
+    split: Split | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a task: a part, or one for each hash partition, and what it took."""
+
+    parts: tuple[Part, ...]
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of an answer that is read page by page.
+
+    The first one of an answer also says what it is. An answer that fits in one page leaves
+    nothing open on the executor; any other is open under `cursor` until it `is_last` or closed.
+    """
+
+    cursor: str
+    batches: tuple[pa.RecordBatch, ...]
+    is_last: bool
+    schema: pa.Schema | None = None
+    reads_only_catalog: bool = False
+    written: TableName | None = None
+
+
+class Fleet(Protocol):
+    """Reaches executors. Cancelling a call cancels its work on the executor.
+
+    Each method raises ExecutorLostError when the executor is gone or does not answer,
+    PartLostError when an input of a task is gone, and QueryError when the work itself failed.
+    """
+
+    async def describe(self) -> Sequence[Description]:
+        """Ask every executor for its heartbeat; those that do not answer in time are left out."""
+        ...
+
+    async def install(
+        self, executor_id: ExecutorId, catalog: TableCatalog
+    ) -> Mapping[TableName, str]:
+        """Give the executor a catalog; it keeps the one before for statements under way.
+
+        Returns what could not be installed, as an error text by table.
+        """
+        ...
+
+    async def probe(self, executor_id: ExecutorId) -> None:
+        """Have the executor run a fragment, which is what makes it ready."""
+        ...
+
+    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+        """Run a task and leave its rows in the exchange."""
+        ...
+
+    async def stream(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> BatchStream:
+        """Run a task and read its rows here."""
+        ...
+
+    async def execute(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
+    ) -> BatchStream:
+        """Run a whole statement and read its rows here."""
+        ...
+
+    async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
+        """Tell an executor why this scheduler gives it no work."""
+        ...
+
+    async def aclose(self) -> None: ...
+
+
+ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]

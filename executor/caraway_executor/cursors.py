@@ -1,0 +1,115 @@
+"""Answers that are read page by page, and let go when nobody comes for the next page."""
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from caraway_core.errors import QueryCancelledError, ShuttingDownError
+from caraway_core.ids import QueryId
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.fleet import Page
+
+_PAGE_BYTES = 4 * 1024 * 1024
+_FORGOTTEN_S = 300.0
+
+
+@dataclass(slots=True)
+class _Cursor:
+    query_id: QueryId
+    stream: BatchStream
+    touched_s: float
+    reading: asyncio.Task[Page] | None = None
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class Cursors:
+    """Open answers. Nothing is read ahead of the page that was asked for."""
+
+    def __init__(self, clock: Callable[[], float], page_bytes: int = _PAGE_BYTES) -> None:
+        self._clock = clock
+        self._page_bytes = page_bytes
+        self._open: dict[str, _Cursor] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def open(self, query_id: QueryId, stream: BatchStream) -> Page:
+        """Read the first page; the answer stays open if it has more."""
+        name = uuid.uuid4().hex
+        self._open[name] = _Cursor(query_id, stream, self._clock())
+        return await self.next(name)
+
+    async def next(self, name: str) -> Page:
+        """Read the next page.
+
+        Raises:
+            QueryError: the statement failed, or was cancelled.
+            ShuttingDownError: nothing is open under this name.
+        """
+        cursor = self._open.get(name)
+        if cursor is None:
+            raise ShuttingDownError(
+                "the rest of the answer was let go because nobody read it for "
+                f"{_FORGOTTEN_S:g} s, or the executor started anew; run the statement again"
+            )
+        cursor.touched_s = self._clock()
+        cursor.reading = asyncio.ensure_future(self._read(name, cursor))
+        try:
+            page = await cursor.reading
+        except asyncio.CancelledError:
+            await self.close(name)
+            if cursor.reading.cancelled() and not _is_cancelled():
+                raise QueryCancelledError("the query was cancelled") from None
+            raise
+        except BaseException:
+            await self.close(name)
+            raise
+        cursor.reading = None
+        cursor.touched_s = self._clock()
+        if page.is_last:
+            await self.close(name)
+        return page
+
+    async def _read(self, name: str, cursor: _Cursor) -> Page:
+        batches: list[pa.RecordBatch] = []
+        size = 0
+        async with cursor.lock:
+            async for batch in cursor.stream:
+                if batch.num_rows:
+                    batches.append(batch)
+                    size += batch.nbytes
+                if size >= self._page_bytes:
+                    return Page(name, tuple(batches), is_last=False)
+        return Page(name, tuple(batches), is_last=True)
+
+    async def close(self, name: str) -> None:
+        """Stop the answer, whatever it is doing; nothing happens if it is not open."""
+        cursor = self._open.pop(name, None)
+        if cursor is None:
+            return
+        if cursor.reading is not None:
+            cursor.reading.cancel()
+        await cursor.stream.aclose()
+
+    async def close_query(self, query_id: QueryId) -> None:
+        for name in [name for name, each in self._open.items() if each.query_id == query_id]:
+            await self.close(name)
+
+    async def close_forgotten(self) -> None:
+        """Close the answers that nobody read for long; one being read is not forgotten."""
+        oldest_s = self._clock() - _FORGOTTEN_S
+        for name, cursor in list(self._open.items()):
+            if cursor.reading is None and cursor.touched_s < oldest_s:
+                await self.close(name)
+
+    async def aclose(self) -> None:
+        for name in list(self._open):
+            await self.close(name)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,193 @@
+"""What an executor of a cluster does, whatever carries the calls to it."""
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from caraway_core.errors import QueryCancelledError, ShuttingDownError
+from caraway_core.ids import CatalogVersion, QueryId, TableName
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.protocols.fleet import Description, Page, TableCatalog, Task
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.cursors import Cursors
+from caraway_executor.local import LocalExecutor
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTable:
+    """An input of a task, brought here: its name in the plan, and its rows."""
+
+    name: str
+    schema: pa.Schema
+    tables: tuple[pa.Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a task, beside its tables: for each table its rows and bytes."""
+
+    sizes: tuple[tuple[int, int], ...]
+    elapsed_ms: float
+
+
+class Worker:
+    """Holds the catalogs of its schedulers, and runs statements and tasks over them.
+
+    Methods may be called while others wait, all from one event loop; `install` alone blocks and
+    is for a thread.
+    """
+
+    def __init__(self, identity: Description, settings: EngineSettings) -> None:
+        self._identity = replace(identity, incarnation=uuid.uuid4().hex)
+        self._settings = settings
+        self._executors: dict[str, LocalExecutor] = {}
+        self._versions: dict[str, CatalogVersion] = {}
+        self._cursors = Cursors(time.monotonic)
+        self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}
+        self._is_draining = False
+        self._finished = self._failed = 0
+
+    async def describe(self) -> Description:
+        await self._cursors.close_forgotten()
+        return replace(
+            self._identity,
+            is_draining=self._is_draining,
+            active_tasks=sum(map(len, self._running.values())) + len(self._cursors),
+            finished_tasks=self._finished,
+            failed_tasks=self._failed,
+            memory_used_bytes=_resident_bytes(),
+            catalogs=dict(self._versions),
+        )
+
+    def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+        """Take a catalog, beside those of other schedulers; blocks."""
+        executor = self._executors.get(catalog.origin) or LocalExecutor(self._settings)
+        failed = executor.install(CatalogSnapshot(catalog.version, catalog.tables, {}))
+        self._executors[catalog.origin] = executor
+        self._versions[catalog.origin] = catalog.version
+        return failed
+
+    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
+        """Run a whole statement and return its first page.
+
+        Raises:
+            QueryError: it cannot be planned, or failed before the page was full.
+            ShuttingDownError: the executor is draining, or does not have the catalog.
+        """
+        return await self._work(query_id, self._open(query_id, statement, origin))
+
+    async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
+        """Run a task and return the first page of its rows. Raises as `open` does."""
+        return await self._work(task.query_id, self._open_task(task, inputs))
+
+    async def run(
+        self, task: Task, inputs: Sequence[TaskTable]
+    ) -> tuple[Report, tuple[pa.Table, ...]]:
+        """Run a task and return its rows: one table, or one for each hash partition.
+
+        Raises as `open` does.
+        """
+        return await self._work(task.query_id, self._run(task, inputs))
+
+    async def next(self, cursor: str) -> Page:
+        """Return the next page of what is open under the cursor.
+
+        Raises:
+            QueryError: the statement failed or was cancelled.
+            ShuttingDownError: nothing is open under it.
+        """
+        return await self._cursors.next(cursor)
+
+    async def close(self, cursor: str) -> None:
+        await self._cursors.close(cursor)
+
+    async def cancel(self, query_id: QueryId) -> None:
+        """Stop everything that runs or is open for the query."""
+        for task in list(self._running.get(query_id, ())):
+            task.cancel()
+        await self._cursors.close_query(query_id)
+
+    def drain(self) -> None:
+        """Take no more work; what runs goes on, and open answers can be read to their end."""
+        self._is_draining = True
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._running and not len(self._cursors)
+
+    async def aclose(self) -> None:
+        for tasks in list(self._running.values()):
+            for task in list(tasks):
+                task.cancel()
+        await self._cursors.aclose()
+        for executor in self._executors.values():
+            executor.close()
+
+    async def _open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
+        stream = await self._executor(origin).execute(query_id, statement)
+        return await self._first_page(query_id, stream)
+
+    async def _open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
+        raise NotImplementedError
+
+    async def _run(
+        self, task: Task, inputs: Sequence[TaskTable]
+    ) -> tuple[Report, tuple[pa.Table, ...]]:
+        raise NotImplementedError
+
+    async def _first_page(self, query_id: QueryId, stream: BatchStream) -> Page:
+        page = await self._cursors.open(query_id, stream)
+        return replace(
+            page,
+            schema=stream.schema,
+            reads_only_catalog=stream.reads_only_catalog,
+            written=stream.written,
+        )
+
+    def _executor(self, origin: str) -> LocalExecutor:
+        executor = self._executors.get(origin)
+        if executor is None:
+            raise ShuttingDownError("the executor holds no catalog of this scheduler yet")
+        return executor
+
+    async def _work(self, query_id: QueryId, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """Do a piece of work that is cancelled with its query, and count what came of it."""
+        if self._is_draining:
+            work.close()
+            raise ShuttingDownError("the executor is draining and takes no new work")
+        task = asyncio.ensure_future(work)
+        self._running.setdefault(query_id, set()).add(task)
+        try:
+            result = await task
+        except BaseException as exc:
+            self._failed += 1
+            task.cancel()
+            if isinstance(exc, asyncio.CancelledError) and not _is_cancelled():
+                raise QueryCancelledError("the query was cancelled") from None
+            raise
+        else:
+            self._finished += 1
+            return result
+        finally:
+            self._running[query_id].discard(task)
+            if not self._running[query_id]:
+                del self._running[query_id]
+
+
+def _is_cancelled() -> bool:
+    """Whether this very call is cancelled, and not only the work that it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
