@@ -72,12 +72,20 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Bytes `start` to `end` of a file that a table is read from, under the engine's own name."""
+
+    path: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
-    """Which files of a table a task reads, in the engine's own words."""
+    """What a task reads of a table's files; a table without a share is read whole."""
 
     table: TableName
-    files: bytes = field(repr=False)
-    size_bytes: int = 0
+    pieces: tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True)
