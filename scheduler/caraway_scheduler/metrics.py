@@ -15,8 +15,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from caraway_core.durations import Durations, Labels
 from caraway_scheduler.services import Services
-from caraway_scheduler.tallies import Durations, Labels
 
 CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST
 _LOAD_STATES = {
@@ -153,11 +153,6 @@ class _State(Collector):
 
     def _histogram(self, name: str, help_: str, labels: Labels, durations: Durations) -> Metric:
         family = HistogramMetricFamily(self._name(name), help_, labels=labels)
-        bounds = [*(str(float(bound)) for bound in durations.bounds_ms), "+Inf"]
-        for key, counts in list(durations.buckets.items()):
-            total, buckets = 0, []
-            for bound, count in zip(bounds, counts, strict=True):
-                total += count
-                buckets.append((bound, total))
-            family.add_metric(key, buckets, sum_value=durations.sums_ms[key])
+        for key in list(durations.buckets):
+            family.add_metric(key, durations.cumulative(key), sum_value=durations.sums_ms[key])
         return family

@@ -6,7 +6,10 @@ from caraway_scheduler.readiness import GateError, Gates, check_gates, evaluate
 
 
 def executors(ready: int, registered: int) -> list[ExecutorStatus]:
-    return [ExecutorStatus(ExecutorId(str(n)), True, n < ready) for n in range(registered)]
+    return [
+        ExecutorStatus(ExecutorId(str(n)), "ready" if n < ready else "registered")
+        for n in range(registered)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -58,13 +58,42 @@ class BatchStream(Protocol):
     async def aclose(self) -> None: ...
 
 
+ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutorStatus:
-    """What is known of one executor."""
+    """What is known of one executor.
+
+    `catalog_version` is that of the catalog which this scheduler gave it; `holds` names the
+    tables that it keeps; `reason` says why it is not ready.
+    """
 
     executor_id: ExecutorId
-    is_registered: bool
-    is_ready: bool
+    state: ExecutorState
+    address: str = ""
+    incarnation: str = ""
+    cores: int = 0
+    memory_bytes: int = 0
+    memory_used_bytes: int = 0
+    build: str = ""
+    protocol_version: int = 0
+    active_tasks: int = 0
+    finished_tasks: int = 0
+    failed_tasks: int = 0
+    catalog_version: CatalogVersion | None = None
+    holds: tuple[TableName, ...] = ()
+    heartbeat_age_s: float = 0.0
+    reason: str = ""
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether its heartbeat is live and it is not refused."""
+        return self.state in ("registered", "ready", "draining")
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state == "ready"
 
 
 class Executor(Protocol):

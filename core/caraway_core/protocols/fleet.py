@@ -6,7 +6,7 @@ holds them in this process, and the same tests run over both.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -16,6 +16,8 @@ from caraway_core.tables import TableSpec
 
 PROTOCOL_VERSION = 1
 """Raised with every change of what schedulers and executors say to each other."""
+ANSWER_S = 2.0
+"""How long an executor has to say its heartbeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,10 @@ class Fleet(Protocol):
     """
 
     async def describe(self) -> Sequence[Description]:
-        """Ask every executor for its heartbeat; those that do not answer in time are left out."""
+        """Ask every executor for its heartbeat; those that do not answer in time are left out.
+
+        Returns within ANSWER_S, also when executors hang, with the answers of all others.
+        """
         ...
 
     async def install(
@@ -185,7 +190,8 @@ class Fleet(Protocol):
         """Tell an executor why this scheduler gives it no work."""
         ...
 
+    def lost(self, executor_id: ExecutorId) -> None:
+        """Fail every call under way to an executor that is known to be gone."""
+        ...
+
     async def aclose(self) -> None: ...
-
-
-ExecutorState = Literal["registered", "ready", "draining", "lost", "refused"]

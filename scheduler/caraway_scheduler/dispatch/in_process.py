@@ -8,6 +8,7 @@ from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
     Executor,
+    ExecutorState,
     ExecutorStatus,
     Statement,
 )
@@ -30,7 +31,8 @@ class InProcessDispatch:
         return await self._executor.execute(query_id, statement)
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
-        return (ExecutorStatus(self._executor_id, is_registered=True, is_ready=self._has_catalog),)
+        state: ExecutorState = "ready" if self._has_catalog else "registered"
+        return (ExecutorStatus(self._executor_id, state),)
 
     async def aclose(self) -> None:
         self._executor.close()

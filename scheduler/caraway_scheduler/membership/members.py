@@ -1,0 +1,80 @@
+"""One executor as this scheduler knows it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
+from caraway_core.protocols.dispatch import ExecutorState, ExecutorStatus
+from caraway_core.protocols.fleet import Description
+from caraway_scheduler.membership.events import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """An executor that may be given work."""
+
+    executor_id: ExecutorId
+    cores: int
+    memory_bytes: int
+    address: str
+    incarnation: str
+    active_tasks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is known of one executor; `state` says what follows from it."""
+
+    description: Description
+    heard_at: float
+    state: ExecutorState = "registered"
+    held: CatalogVersion | None = None
+    held_at: float = 0.0
+    failures: Mapping[TableName, str] = field(default_factory=dict)
+    is_proven: bool = False
+    is_told: bool = False
+    is_leaving: bool = False
+    step: Step | None = None
+    attempts: int = 0
+    next_step_at: float = 0.0
+    error: str = ""
+    error_of: Literal["", "install", "probe", "refuse"] = ""
+    lost_at: float | None = None
+    cause: str = ""
+
+    @property
+    def executor_id(self) -> ExecutorId:
+        return self.description.executor_id
+
+    def member(self) -> Member:
+        told = self.description
+        return Member(
+            told.executor_id,
+            told.cores,
+            told.memory_bytes,
+            told.address,
+            told.incarnation,
+            told.active_tasks,
+        )
+
+    def status(self, now: float, reason: str) -> ExecutorStatus:
+        told = self.description
+        return ExecutorStatus(
+            executor_id=told.executor_id,
+            state=self.state,
+            address=told.address,
+            incarnation=told.incarnation,
+            cores=told.cores,
+            memory_bytes=told.memory_bytes,
+            memory_used_bytes=told.memory_used_bytes,
+            build=told.build,
+            protocol_version=told.protocol_version,
+            active_tasks=told.active_tasks,
+            finished_tasks=told.finished_tasks,
+            failed_tasks=told.failed_tasks,
+            catalog_version=self.held,
+            holds=told.holds,
+            heartbeat_age_s=max(0.0, now - self.heard_at),
+            reason=reason,
+        )

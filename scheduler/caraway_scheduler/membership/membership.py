@@ -1,0 +1,118 @@
+"""Membership as the rest of the scheduler sees it."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from importlib import metadata
+
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.protocols.dispatch import ExecutorStatus
+from caraway_core.protocols.fleet import Fleet, TableCatalog
+from caraway_core.protocols.state import StateStore
+from caraway_scheduler.membership import events, state
+from caraway_scheduler.membership.members import Member
+from caraway_scheduler.membership.registrations import Registrations
+from caraway_scheduler.membership.roll_call import EVERY_S, RollCall
+
+INSTALL_WAIT_S = 15.0
+
+
+class Membership:
+    """The executors of the cluster: asked each second, given the catalog, counted.
+
+    `on_change` is called when an executor comes, goes, or becomes one that may work.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        store: StateStore,
+        scheduler_id: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        build: str | None = None,
+        every_s: float = EVERY_S,
+        install_wait_s: float = INSTALL_WAIT_S,
+    ) -> None:
+        build = build or metadata.version("caraway")
+        self.on_change: Callable[[], None] = lambda: None
+        self._clock = clock
+        self._every_s = every_s
+        self._install_wait_s = install_wait_s
+        self._call = RollCall(fleet, build, clock, lambda: self.on_change(), every_s)
+        self._registrations = Registrations(store, scheduler_id, build, clock)
+
+    async def run(self) -> None:
+        """Call the roll and keep the registrations until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._call.run())
+                tasks.create_task(self._keep_registered())
+        finally:
+            await self._registrations.withdraw()
+
+    async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+        """Make it the catalog that every executor shall hold, and give it to those present.
+
+        Returns what failed on any of them, by table. One that is absent or slow gets the
+        catalog by roll call, and is not given work before.
+        """
+        self._call.catalog = catalog
+        self._call.post(events.Wanted(catalog.origin, catalog.version, self._clock()))
+        await self._until(lambda: not self._pending(), self._install_wait_s)
+        failures: dict[TableName, str] = {}
+        for record in self._call.roll.records.values():
+            if record.held == catalog.version:
+                failures.update(record.failures)
+        self._call.post(events.Served(catalog.version, frozenset(failures), self._clock()))
+        return failures
+
+    def ready(self) -> tuple[Member, ...]:
+        """Return the executors that may be given new work, in the order of their ids."""
+        roll = self._call.roll
+        return tuple(
+            record.member()
+            for _, record in sorted(roll.records.items())
+            if state.may_work(roll, record)
+        )
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        """Return every executor that is known, also those that are lost or refused."""
+        roll, now = self._call.roll, self._clock()
+        return tuple(state.status(roll, record, now) for _, record in sorted(roll.records.items()))
+
+    def lost(self, executor_id: ExecutorId, cause: str) -> None:
+        """Report what a call found out; every other call to the executor is given up."""
+        self._call.post(events.Lost(executor_id, cause, self._clock()))
+
+    def draining(self, executor_id: ExecutorId) -> None:
+        """Report that the executor takes no new work, before its next heartbeat says so."""
+        self._call.post(events.Draining(executor_id, self._clock()))
+
+    @property
+    def scheduler_count(self) -> int:
+        """Schedulers whose registration in the state store is live."""
+        return self._registrations.scheduler_count
+
+    async def wait_ready(self, count: int, timeout_s: float) -> bool:
+        """Wait until so many executors may be given work; return whether they may."""
+        return await self._until(lambda: len(self.ready()) >= count, timeout_s)
+
+    def _pending(self) -> bool:
+        roll = self._call.roll
+        return any(state.is_pending(roll, record) for record in roll.records.values())
+
+    async def _keep_registered(self) -> None:
+        while True:
+            await self._registrations.renew(self.executors())
+            await asyncio.sleep(self._every_s)
+
+    async def _until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not holds():
+                    self._call.turned.clear()
+                    await self._call.turned.wait()
+        except TimeoutError:
+            pass
+        return holds()

@@ -1,0 +1,128 @@
+"""What a scheduler writes to the state store: the executors that it hears, and itself.
+
+Every scheduler hears every executor, and writes the same value under the same key; whoever comes
+first renews it for all.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from caraway_core.errors import CarawayError
+from caraway_core.protocols.dispatch import ExecutorStatus
+from caraway_core.protocols.state import StateStore
+
+logger = logging.getLogger(__name__)
+
+TTL_S = 15.0
+EXECUTORS = "executors/"
+SCHEDULERS = "schedulers/"
+_ROUND_S = 5.0
+_GOODBYE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    value: bytes
+    revision: int
+    at: float
+
+
+class Registrations:
+    """Keeps the entries of one scheduler alive; a store that is away delays nothing else."""
+
+    def __init__(
+        self, store: StateStore, scheduler_id: str, build: str, clock: Callable[[], float]
+    ) -> None:
+        self.scheduler_count = 1
+        self._store = store
+        self._own_key = SCHEDULERS + scheduler_id
+        self._own_value = _value(scheduler_id=scheduler_id, build=build)
+        self._clock = clock
+        self._written: dict[str, _Written] = {}
+        self._counted_at: float | None = None
+        self._is_away = False
+
+    async def renew(self, executors: Sequence[ExecutorStatus]) -> None:
+        """Write what changed or is about to expire, and take back what is lost."""
+        try:
+            async with asyncio.timeout(_ROUND_S):
+                await self._renew(executors)
+        except (CarawayError, TimeoutError) as exc:
+            if not self._is_away:
+                reason = getattr(exc, "message", f"no answer within {_ROUND_S:g} s")
+                logger.warning("registrations cannot be stored", extra={"reason": reason})
+            self._is_away = True
+        else:
+            if self._is_away:
+                logger.info("registrations are stored again")
+            self._is_away = False
+
+    async def withdraw(self) -> None:
+        """Take this scheduler's own entry back; if that fails, it expires."""
+        written = self._written.pop(self._own_key, None)
+        if written is None:
+            return
+        try:
+            async with asyncio.timeout(_GOODBYE_S):
+                await self._store.compare_and_set(self._own_key, None, expected=written.revision)
+        except (CarawayError, TimeoutError):
+            pass
+
+    async def _renew(self, executors: Sequence[ExecutorStatus]) -> None:
+        present = {
+            EXECUTORS + status.executor_id: _registration(status)
+            for status in executors
+            if status.is_registered
+        }
+        for key, value in {**present, self._own_key: self._own_value}.items():
+            await self._keep(key, value)
+        for key in self._written.keys() - present.keys() - {self._own_key}:
+            written = self._written.pop(key)
+            await self._store.compare_and_set(key, None, expected=written.revision)
+        await self._count()
+
+    async def _keep(self, key: str, value: bytes) -> None:
+        written = self._written.get(key)
+        if written and written.value == value and not self._is_due(written.at):
+            return
+        revision = await self._write(key, value, written.revision if written else None)
+        if revision is None:
+            # Another scheduler, or the time of this entry, was faster.
+            standing = await self._store.get(key)
+            if standing is not None and standing.value == value:
+                revision = standing.revision
+            else:
+                revision = await self._write(key, value, standing.revision if standing else None)
+        if revision is not None:
+            self._written[key] = _Written(value, revision, self._clock())
+
+    async def _write(self, key: str, value: bytes, expected: int | None) -> int | None:
+        return await self._store.compare_and_set(key, value, expected=expected, ttl_s=TTL_S)
+
+    async def _count(self) -> None:
+        if self._counted_at is None or self._is_due(self._counted_at):
+            self.scheduler_count = len(await self._store.scan(SCHEDULERS))
+            self._counted_at = self._clock()
+
+    def _is_due(self, at: float) -> bool:
+        return self._clock() - at >= TTL_S / 3
+
+
+def _registration(status: ExecutorStatus) -> bytes:
+    return _value(
+        executor_id=status.executor_id,
+        incarnation=status.incarnation,
+        address=status.address,
+        cores=status.cores,
+        memory_bytes=status.memory_bytes,
+        protocol_version=status.protocol_version,
+        build=status.build,
+        is_draining=status.state == "draining",
+    )
+
+
+def _value(**facts: object) -> bytes:
+    return json.dumps(facts, sort_keys=True).encode()

@@ -1,0 +1,157 @@
+"""The driver of the state machine: asks every executor each second, and does what follows."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from caraway_core.errors import CarawayError, ExecutorLostError
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.protocols.fleet import ANSWER_S, Fleet, TableCatalog
+from caraway_scheduler.membership import events, state
+from caraway_scheduler.membership.events import Action, Event, Step, Take
+from caraway_scheduler.membership.state import Roll
+
+logger = logging.getLogger(__name__)
+
+EVERY_S = 1.0
+_LIMITS_S: Mapping[Step, float] = {"install": 60.0, "probe": 10.0, "refuse": 5.0}
+
+
+class RollCall:
+    """Holds what is known of the executors; each step with an executor is a task of its own, so
+    that one which hangs does not delay the others."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        build: str,
+        clock: Callable[[], float],
+        on_change: Callable[[], None],
+        every_s: float = EVERY_S,
+    ) -> None:
+        self.roll = Roll(build)
+        self.turned = asyncio.Event()
+        """Set whenever something was learnt."""
+        self.catalog: TableCatalog | None = None
+        self._fleet = fleet
+        self._clock = clock
+        self._on_change = on_change
+        self._every_s = every_s
+        self._tasks: asyncio.TaskGroup | None = None
+        self._steps: dict[ExecutorId, asyncio.Task[None]] = {}
+        self._is_deaf = False
+
+    async def run(self) -> None:
+        """Call the roll until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                while True:
+                    began = self._clock()
+                    await self._call(began)
+                    await asyncio.sleep(max(0.0, self._every_s - (self._clock() - began)))
+            finally:
+                self._tasks = None
+
+    def post(self, event: Event) -> None:
+        """Take an event in, and begin what follows from it."""
+        before = self.roll
+        self.roll, actions = state.apply(before, event)
+        for action in actions:
+            self._begin(action)
+        self.turned.set()
+        if _view(before) != _view(self.roll):
+            _log_changes(before, self.roll)
+            self._on_change()
+
+    async def _call(self, asked_at: float) -> None:
+        try:
+            # The fleet keeps to its own limit; this one is for a fleet that does not.
+            async with asyncio.timeout(2 * ANSWER_S):
+                answers = await self._fleet.describe()
+        except Exception as exc:
+            if not self._is_deaf:
+                logger.warning("executors cannot be asked", exc_info=exc)
+            self._is_deaf, answers = True, ()
+        else:
+            self._is_deaf = False
+        for told in answers:
+            self.post(events.Heard(told, asked_at, self._clock()))
+        # After the answers: a scheduler that was itself stopped must not take all for lost.
+        self.post(events.Passed(self._clock()))
+
+    def _begin(self, action: Action) -> None:
+        match action:
+            case events.Take() if self._tasks is not None:
+                self._steps[action.executor_id] = self._tasks.create_task(self._take(action))
+            case events.Abandon(executor_id):
+                step = self._steps.pop(executor_id, None)
+                if step is not None and step is not asyncio.current_task():
+                    step.cancel()
+                self._fleet.lost(executor_id)
+            case events.Forget(executor_id):
+                self._steps.pop(executor_id, None)
+
+    async def _take(self, take: Take) -> None:
+        limit_s = _LIMITS_S[take.step]
+        error, failures = "", dict[TableName, str]()
+        # What is installed is the newest catalog, which may be newer than the one asked for.
+        catalog = self.catalog
+        try:
+            async with asyncio.timeout(limit_s):
+                failures = await self._do(take, catalog)
+        except ExecutorLostError as exc:
+            return self.post(events.Lost(take.executor_id, exc.cause, self._clock()))
+        except TimeoutError:
+            error = f"no answer within {limit_s:g} s"
+        except CarawayError as exc:
+            error = exc.message
+        except Exception as exc:
+            logger.exception("step failed", extra={"executor_id": take.executor_id})
+            error = f"internal error: {exc}"
+        version = catalog.version if catalog is not None and take.step == "install" else None
+        self.post(
+            events.StepEnded(
+                take.executor_id,
+                take.incarnation,
+                take.step,
+                self._clock(),
+                error,
+                version,
+                failures,
+            )
+        )
+
+    async def _do(self, take: Take, catalog: TableCatalog | None) -> dict[TableName, str]:
+        match take.step:
+            case "install" if catalog is not None:
+                return dict(await self._fleet.install(take.executor_id, catalog))
+            case "probe":
+                await self._fleet.probe(take.executor_id)
+            case "refuse":
+                await self._fleet.refuse(take.executor_id, take.reason)
+        return {}
+
+
+def _view(roll: Roll) -> Mapping[ExecutorId, tuple[str, ...]]:
+    """What others can see of the executors, apart from numbers that change all the time."""
+    return {
+        executor_id: (
+            record.state,
+            record.description.incarnation,
+            str(record.held),
+            str(state.may_work(roll, record)),
+        )
+        for executor_id, record in roll.records.items()
+    }
+
+
+def _log_changes(before: Roll, after: Roll) -> None:
+    for executor_id, record in after.records.items():
+        known = before.records.get(executor_id)
+        if known is not None and known.state == record.state:
+            continue
+        reason = state.status(after, record, record.heard_at).reason
+        level = logging.WARNING if record.state in ("lost", "refused") else logging.INFO
+        fields = {"executor_id": executor_id, "address": record.description.address}
+        logger.log(level, f"executor is {record.state}", extra={**fields, "reason": reason})
