@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from caraway_scheduler.api import (
     catalogs,
+    cluster,
     datasets,
     description,
     failures,
@@ -35,6 +36,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     datasets.router,
     catalogs.router,
     pods.router,
+    cluster.router,
     status.router,
 )
 _DESCRIPTION = (

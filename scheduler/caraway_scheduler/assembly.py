@@ -17,6 +17,7 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.data_directory import DataDirectory
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
+from caraway_scheduler.membership import listing
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
@@ -39,13 +40,21 @@ def services(
     settings = manifest.runtime
     history = _history(settings, data, secrets, stack)
     executor_class = registry.load("executor", registry.EXECUTORS, "in-process")
-    executor = executor_class(_engine(settings, data.spill))
-    dispatch = InProcessDispatch(executor, ExecutorId(data.node_id))
+    engine = _engine(settings, data.spill)
+    dispatch = InProcessDispatch(
+        executor_class(engine),
+        ExecutorId(data.node_id),
+        _cores(settings),
+        engine.memory_limit_bytes or 0,
+    )
     stack.push_async_callback(dispatch.aclose)
     catalog = Catalog(
         dispatch,
         data.cache,
-        {TableName("task_history"): history.table},
+        {
+            TableName("task_history"): history.table,
+            TableName("executors"): lambda: listing.table(dispatch.executors()),
+        },
         settings.dataset_load_parallelism or max(4, _cores(settings)),
     )
     stack.push_async_callback(catalog.aclose)

@@ -20,6 +20,12 @@ def total_bytes(limit_files: Sequence[Path] = _CGROUP_LIMITS) -> int:
     return min([machine, *filter(None, map(_limit, limit_files))])
 
 
+def resident_bytes() -> int:
+    """Return the memory that this process has now."""
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
 def limit_bytes(value: object) -> int:
     """Read a size, or a share of the memory such as `80%`.
 

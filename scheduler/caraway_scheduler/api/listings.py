@@ -42,6 +42,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, Mapping):
         # A structured error is its code in a cell.
         return str(value.get("code", ""))
+    if isinstance(value, list):
+        return " ".join(map(str, value))
     return "" if value is None else str(value)
 
 

@@ -1,38 +1,111 @@
 """Dispatch to the one executor that shares the scheduler's process."""
 
 import asyncio
-from collections.abc import Mapping
+import platform
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from importlib import metadata
+
+import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.manifest import memory
 from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
     Executor,
-    ExecutorState,
     ExecutorStatus,
     Statement,
 )
+from caraway_core.protocols.fleet import PROTOCOL_VERSION
 
 
 class InProcessDispatch:
     """Everything goes to one executor; there is nothing to choose."""
 
-    def __init__(self, executor: Executor, executor_id: ExecutorId) -> None:
+    def __init__(
+        self, executor: Executor, executor_id: ExecutorId, cores: int = 0, memory_bytes: int = 0
+    ) -> None:
         self._executor = executor
-        self._executor_id = executor_id
-        self._has_catalog = False
+        self._status = ExecutorStatus(
+            executor_id,
+            "registered",
+            address=platform.node(),
+            cores=cores,
+            memory_bytes=memory_bytes,
+            build=metadata.version("caraway"),
+            protocol_version=PROTOCOL_VERSION,
+            reason="the catalog is not loaded yet",
+        )
+        self._active = self._finished = self._failed = 0
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         failed = await asyncio.to_thread(self._executor.install, snapshot)
-        self._has_catalog = True
+        self._status = replace(
+            self._status, state="ready", catalog_version=snapshot.version, reason=""
+        )
         return failed
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
-        return await self._executor.execute(query_id, statement)
+        self._active += 1
+        try:
+            stream = await self._executor.execute(query_id, statement)
+        except BaseException:
+            self._count(is_whole=False)
+            raise
+        return _Counted(stream, self._count)
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
-        state: ExecutorState = "ready" if self._has_catalog else "registered"
-        return (ExecutorStatus(self._executor_id, state),)
+        return (
+            replace(
+                self._status,
+                memory_used_bytes=memory.resident_bytes(),
+                active_tasks=self._active,
+                finished_tasks=self._finished,
+                failed_tasks=self._failed,
+            ),
+        )
 
     async def aclose(self) -> None:
         self._executor.close()
+
+    def _count(self, *, is_whole: bool) -> None:
+        self._active -= 1
+        if is_whole:
+            self._finished += 1
+        else:
+            self._failed += 1
+
+
+class _Counted:
+    """A stream that says once how it ended."""
+
+    def __init__(self, stream: BatchStream, on_end: Callable[..., None]) -> None:
+        self._stream = stream
+        self._batches = aiter(stream)
+        self._on_end: Callable[..., None] | None = on_end
+        self.schema = stream.schema
+        self.reads_only_catalog = stream.reads_only_catalog
+        self.written = stream.written
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await anext(self._batches)
+        except StopAsyncIteration:
+            self._end(is_whole=True)
+            raise
+        except BaseException:
+            self._end(is_whole=False)
+            raise
+
+    async def aclose(self) -> None:
+        self._end(is_whole=False)
+        await self._stream.aclose()
+
+    def _end(self, *, is_whole: bool) -> None:
+        on_end, self._on_end = self._on_end, None
+        if on_end is not None:
+            on_end(is_whole=is_whole)

@@ -52,7 +52,7 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
         assert document["info"]["license"]["identifier"] == "Apache-2.0"
         assert set(document["paths"]) == {
             "/health", "/v1/ready", "/v1/sql", "/v1/sql/active", "/v1/sql/{query_id}/cancel",
-            "/v1/datasets", "/v1/catalogs", "/v1/pods", "/v1/status",
+            "/v1/datasets", "/v1/catalogs", "/v1/pods", "/v1/status", "/v1/cluster/executors",
         }  # fmt: skip
         sql = document["paths"]["/v1/sql"]["post"]
         assert set(sql["responses"]) == {
@@ -104,7 +104,7 @@ def test_generated_requests_get_what_the_description_promises(tmp_path: Path) ->
         for result in schema.get_all_operations():
             conformance(result.ok())()
             operations += 1
-        assert operations == 9
+        assert operations == 10
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

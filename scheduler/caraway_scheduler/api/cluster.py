@@ -1,0 +1,49 @@
+"""`/v1/cluster/executors`, who runs the queries; one executor where there is no cluster."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from caraway_core.protocols.dispatch import ExecutorState
+from caraway_scheduler.api import listings, scopes
+from caraway_scheduler.api.listings import ListingFormat
+from caraway_scheduler.membership import listing
+
+router = APIRouter(tags=["Cluster"])
+
+
+class ExecutorEntry(BaseModel):
+    """One executor; `reason` says why it is not ready."""
+
+    executor_id: str
+    state: ExecutorState
+    reason: str | None
+    address: str
+    cores: int
+    memory_bytes: int
+    memory_used_bytes: int
+    active_tasks: int
+    finished_tasks: int
+    failed_tasks: int
+    catalog_version: int | None
+    holds: list[str]
+    heartbeat_age_ms: int
+    protocol_version: int
+    build: str
+    incarnation: str
+
+
+@router.get(
+    "/v1/cluster/executors",
+    response_model=list[ExecutorEntry],
+    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+)
+async def list_executors(
+    request: Request,
+    format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
+) -> Response:
+    """List the executors, those that are lost or refused too."""
+    rows = listing.rows(scopes.services(request).dispatch.executors())
+    return listings.respond(rows, listing.SCHEMA.names, format, request.headers.get("accept"))
