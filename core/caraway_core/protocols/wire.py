@@ -1,0 +1,77 @@
+"""What crosses between a scheduler and an executor, in forms that are cheap to send."""
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from caraway_core.ids import TableName
+from caraway_core.protocols.fleet import Description, Page
+
+
+@dataclass(frozen=True, slots=True)
+class InputShape:
+    """An input of a task whose tables travel beside it."""
+
+    name: str
+    schema: pa.Schema
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the process that keeps an executor's actor sees of it."""
+
+    description: Description
+    refusal: str = ""
+    """Why a scheduler gives it no work; empty while none has refused it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedPage:
+    """A page whose batches are one Arrow IPC stream.
+
+    Arrays pickled one by one cost a buffer each, and views of strings are copied on the way.
+    """
+
+    cursor: str
+    rows: pa.Buffer | None = field(repr=False)
+    is_last: bool
+    schema: pa.Schema | None = None
+    reads_only_catalog: bool = False
+    written: TableName | None = None
+
+
+def pack(page: Page) -> PackedPage:
+    return PackedPage(
+        page.cursor,
+        _written(page.batches) if page.batches else None,
+        page.is_last,
+        page.schema,
+        page.reads_only_catalog,
+        page.written,
+    )
+
+
+def unpack(packed: PackedPage) -> Page:
+    """The page again; its batches use the memory of the packed one."""
+    batches: tuple[pa.RecordBatch, ...] = ()
+    if packed.rows is not None:
+        with ipc.open_stream(packed.rows) as reader:
+            batches = tuple(reader)
+    return Page(
+        packed.cursor,
+        batches,
+        packed.is_last,
+        packed.schema,
+        packed.reads_only_catalog,
+        packed.written,
+    )
+
+
+def _written(batches: tuple[pa.RecordBatch, ...]) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, batches[0].schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return sink.getvalue()

@@ -1,0 +1,30 @@
+"""Ray nodes as child processes of ours, and what a process must know to join them.
+
+Ray itself is never imported here: it runs as a program of its own.
+"""
+
+from caraway_core.ray_nodes.node import Node, NodeFailedError
+from caraway_core.ray_nodes.options import (
+    NAMESPACE,
+    NodeOptions,
+    environment,
+    executor_name,
+    executor_of,
+    init_arguments,
+)
+from caraway_core.ray_nodes.redis import GcsStore
+from caraway_core.ray_nodes.tokens import make_token, read_token
+
+__all__ = [
+    "NAMESPACE",
+    "GcsStore",
+    "Node",
+    "NodeFailedError",
+    "NodeOptions",
+    "environment",
+    "executor_name",
+    "executor_of",
+    "init_arguments",
+    "make_token",
+    "read_token",
+]

@@ -1,0 +1,138 @@
+"""A Ray node as a child process: started, watched and ended, with nothing left behind."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+from pathlib import Path
+from typing import Self
+
+from caraway_core.errors import CarawayError
+from caraway_core.ray_nodes import options as node_options
+from caraway_core.ray_nodes import sessions, tied
+from caraway_core.ray_nodes.options import NodeOptions
+
+logger = logging.getLogger(__name__)
+_IS_UP = b"Ray runtime started."
+_START_S = 90.0
+_STOP_S = 10.0
+_GROUP_CHECK_S = 0.05
+_TOLD_LINES = 5
+
+
+class NodeFailedError(CarawayError):
+    """A Ray node did not start."""
+
+
+class Node:
+    """A running node. Its processes end with it, and with the process that started it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+        self._process = process
+        self._folder = folder
+        self._is_up = asyncio.Event()
+        self._copying = asyncio.ensure_future(self._copy())
+
+    @classmethod
+    async def start(cls, options: NodeOptions) -> Self:
+        """Start a node; returns when it has joined its cluster.
+
+        Raises:
+            NodeFailedError: it ended, or was not up in time; says what it printed last.
+        """
+        session = sessions.open_session(options.folder)
+        process = await asyncio.create_subprocess_exec(
+            *tied.tied(node_options.command(options, session)),
+            env={
+                **os.environ,
+                **node_options.environment(options.token_file),
+                **(options.store.environment() if options.store else {}),
+            },
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            # A signal to our group, such as Ctrl-C, is for us: we end the node in order.
+            start_new_session=True,
+        )
+        node = cls(process, options.folder)
+        try:
+            await node._wait_until_up()
+        except BaseException:
+            await node.stop(at_once=True)
+            raise
+        return node
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def output(self) -> Path:
+        """Everything that the node printed."""
+        return self._folder / "ray.log"
+
+    async def wait(self) -> int:
+        """Wait until the node has ended by itself."""
+        return await self._process.wait()
+
+    async def stop(self, *, at_once: bool = False) -> None:
+        """End the node and everything that it started."""
+        if not at_once and self._process.returncode is None:
+            self._process.terminate()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._process.wait(), _STOP_S)
+        _kill_group(self.pid)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._group_end(), _STOP_S)
+        self._copying.cancel()
+        await asyncio.to_thread(sessions.close_session, self._folder)
+
+    async def _wait_until_up(self) -> None:
+        up = asyncio.ensure_future(self._is_up.wait())
+        ended = asyncio.ensure_future(self._process.wait())
+        try:
+            await asyncio.wait((up, ended), timeout=_START_S, return_when="FIRST_COMPLETED")
+        finally:
+            up.cancel()
+            ended.cancel()
+        if not self._is_up.is_set():
+            how = "ended" if self._process.returncode is not None else "is not up"
+            raise NodeFailedError(
+                f"the Ray node {how} after it was started: {await self._told()} (all that it "
+                f"printed is in {self.output})"
+            )
+
+    async def _told(self) -> str:
+        if self._process.returncode is not None:
+            await asyncio.wait((self._copying,), timeout=1)
+        lines = self.output.read_text(errors="replace").strip().splitlines()
+        return " | ".join(lines[-_TOLD_LINES:]) or "it printed nothing"
+
+    async def _copy(self) -> None:
+        assert self._process.stdout is not None
+        with self.output.open("wb", buffering=0) as file:
+            async for line in self._process.stdout:
+                file.write(line)
+                if _IS_UP in line:
+                    self._is_up.set()
+
+    async def _group_end(self) -> None:
+        await self._process.wait()
+        while _is_group_alive(self.pid):
+            await asyncio.sleep(_GROUP_CHECK_S)
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _is_group_alive(group: int) -> bool:
+    """Whether a process of the group runs; a zombie, which nobody may ever reap, does not."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, its_group = status.read_text().rpartition(")")[2].split()[:3]
+            if int(its_group) == group and state != "Z":
+                return True
+    return False

@@ -1,0 +1,122 @@
+"""How a Ray node is started and joined: values in, command line and environment out."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from caraway_core.ids import ExecutorId
+from caraway_core.ray_nodes.redis import GcsStore
+from caraway_core.settings import Address
+
+NAMESPACE = "caraway"
+MINIMUM_STORE_BYTES = 80 * 1024 * 1024
+"""Ray refuses an object store below 75 MiB."""
+_PREFIX = "executor:"
+
+_LIVENESS = {
+    # Measured: with these a killed node is noticed after 2 s and a paused one after 8 s, where
+    # Ray's own settings take 14 s and 64 s.
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "3",
+    # A process of the cluster exits when it cannot reach the head for this long.
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "300",
+}
+_QUIET = {
+    "RAY_usage_stats_enabled": "0",
+    # Workers started in advance would never be used: each node holds one actor.
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
+    # Ray's own guard kills whoever holds most once the *machine* is short, whichever process
+    # made it so. Statements are bounded by the engine's memory limit, the process by its cgroup.
+    "RAY_memory_monitor_refresh_ms": "0",
+    # Otherwise a driver that `uv run` started has its workers started through uv as well.
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOptions:
+    """One Ray node. `head` is where the head listens; a node without `joins` is the head itself.
+
+    Ports of 0 are chosen by Ray. `node_ip` of None is the address of the host. Several nodes on
+    one machine need a loopback address each, and 127.0.0.1 is none of them: Ray replaces it.
+    """
+
+    head: Address
+    joins: bool
+    node_ip: str | None
+    cores: int
+    object_store_bytes: int
+    folder: Path
+    """Where the output of Ray goes, and its session unless the path is too long for sockets."""
+    token_file: Path
+    store: GcsStore | None = None
+    node_manager_port: int = 0
+    object_manager_port: int = 0
+    worker_ports: tuple[int, int] = (0, 0)
+
+
+def command(options: NodeOptions, session: Path) -> list[str]:
+    """The program of a node that keeps its session in the folder given."""
+    low, high = options.worker_ports
+    place = ["--address", str(options.head)] if options.joins else _head(options.head)
+    node_ip = options.node_ip if options.joins else options.head.host
+    return [
+        sys.executable, "-u", "-m", "ray.scripts.scripts", "start", "--block", *place,
+        *([f"--node-ip-address={node_ip}"] if node_ip else []),
+        f"--num-cpus={options.cores}",
+        f"--object-store-memory={max(options.object_store_bytes, MINIMUM_STORE_BYTES)}",
+        f"--node-manager-port={options.node_manager_port}",
+        f"--object-manager-port={options.object_manager_port}",
+        f"--min-worker-port={low}", f"--max-worker-port={high}",
+        "--dashboard-agent-listen-port=0", "--include-log-monitor=false",
+        "--disable-usage-stats", f"--temp-dir={session}",
+        "--log-style=record", "--log-color=false", *_redis_login(options.store),
+    ]  # fmt: skip
+
+
+def _head(head: Address) -> list[str]:
+    return ["--head", f"--port={head.port}", "--include-dashboard=false"]
+
+
+def _redis_login(store: GcsStore | None) -> list[str]:
+    # Ray takes these on the command line only, and hands them to its own processes likewise.
+    user = [f"--redis-username={store.user}"] if store and store.user else []
+    password = [f"--redis-password={store.password}"] if store and store.password else []
+    return user + password
+
+
+def environment(token_file: Path) -> Mapping[str, str]:
+    """The variables of every process that belongs to a cluster, Ray's or ours."""
+    return {
+        **_LIVENESS,
+        **_QUIET,
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token_file.absolute()),
+    }
+
+
+def init_arguments(head: Address, node_ip: str | None) -> dict[str, Any]:
+    """The arguments of `ray.init` for a process beside the node of that address."""
+    place = {"_node_ip_address": node_ip} if node_ip else {}
+    return {
+        "address": str(head),
+        "namespace": NAMESPACE,
+        "log_to_driver": False,
+        "logging_level": "ERROR",
+        **place,
+    }
+
+
+def executor_name(executor_id: ExecutorId) -> str:
+    """The name of an executor's actor."""
+    return _PREFIX + executor_id
+
+
+def executor_of(actor_name: str) -> ExecutorId | None:
+    """Whose actor it is; None if it is not an executor's."""
+    return ExecutorId(actor_name[len(_PREFIX) :]) if actor_name.startswith(_PREFIX) else None

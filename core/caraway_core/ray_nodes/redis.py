@@ -1,0 +1,40 @@
+"""Where the head keeps its state so that it survives the head: a Redis."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import unquote, urlsplit
+
+from caraway_core.errors import CarawayError
+
+_FORM = "write redis://[USER:PASSWORD@]HOST[:PORT], or rediss:// for TLS"
+
+
+@dataclass(frozen=True, slots=True)
+class GcsStore:
+    """A Redis in the words of Ray, and the prefix under which this cluster keeps its keys."""
+
+    address: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    prefix: str = "caraway"
+
+    @classmethod
+    def parse(cls, url: str, prefix: str = "caraway") -> "GcsStore":
+        """Read the URL of a state store.
+
+        Raises:
+            CarawayError: it is no URL of a Redis that Ray can use.
+        """
+        parts = urlsplit(url)
+        if parts.scheme not in ("redis", "rediss") or not parts.hostname:
+            raise CarawayError(f"the state store '{parts.scheme}://...' is not a Redis; {_FORM}")
+        scheme = "rediss://" if parts.scheme == "rediss" else ""
+        address = f"{scheme}{parts.hostname}:{parts.port or 6379}"
+        password, user = unquote(parts.password or ""), unquote(parts.username or "")
+        return cls(address, user, password, prefix)
+
+    def environment(self) -> Mapping[str, str]:
+        return {
+            "RAY_REDIS_ADDRESS": self.address,
+            "RAY_external_storage_namespace": self.prefix,
+        }

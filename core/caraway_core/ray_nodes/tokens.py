@@ -1,0 +1,48 @@
+"""The token that every process of a cluster shows to every other."""
+
+import os
+import secrets
+from pathlib import Path
+
+from caraway_core.errors import CarawayError
+
+_BYTES = 32
+
+
+def make_token(file: Path) -> None:
+    """Write a new token, readable by this user alone, unless the file exists.
+
+    Raises:
+        CarawayError: it cannot be written.
+    """
+    draft = file.with_name(f"{file.name}.{os.getpid()}")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+            out.write(secrets.token_hex(_BYTES))
+        # A link never replaces: of two processes that make the token at once, one wins.
+        os.link(draft, file)
+    except FileExistsError:
+        return
+    except OSError as exc:
+        raise CarawayError(f"cannot write the token file '{file}': {exc.strerror}") from exc
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_token(file: Path) -> str:
+    """The token of a cluster.
+
+    Raises:
+        CarawayError: there is none, or it is empty.
+    """
+    try:
+        token = file.read_text().strip()
+    except OSError as exc:
+        raise CarawayError(
+            f"cannot read the token file '{file}': {exc.strerror}; name the file that the "
+            "cluster's head uses with --token-file FILE"
+        ) from exc
+    if not token:
+        raise CarawayError(f"the token file '{file}' is empty")
+    return token

@@ -1,0 +1,179 @@
+"""The executor as a Ray actor, and the process that keeps it as a Ray driver.
+
+This is the one module of the executor that knows Ray.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import ray
+from ray.exceptions import RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from caraway_core import ray_nodes
+from caraway_core.errors import CarawayError
+from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.protocols import wire
+from caraway_core.protocols.dispatch import Statement
+from caraway_core.protocols.fleet import Description, Report, TableCatalog, Task, TaskTable
+from caraway_core.protocols.wire import InputShape, PackedPage, Standing
+from caraway_core.ray_nodes import tied
+from caraway_core.settings import Address
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.worker import Worker
+
+_Result = TypeVar("_Result")
+_CALLS_AT_ONCE = 1000
+_CONTROL = ("describe", "standing", "cancel", "close", "drain", "refuse")
+
+
+class ExecutorActor:
+    """Hands calls to the worker, which lives in an event loop of its own.
+
+    Ray gives each concurrency group a loop and a thread; calls of the control group are answered
+    while those of the other are long at work.
+    """
+
+    def __init__(self, identity: Description, settings: EngineSettings) -> None:
+        # Ray's workers outlive a killed raylet by some seconds, and keep their memory meanwhile.
+        tied.tie_to_parent()
+        self._worker = Worker(identity, settings)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="worker", daemon=True).start()
+        self._installing = asyncio.Lock()
+        self._refusal = ""
+
+    async def describe(self) -> Description:
+        return await self._do(self._worker.describe())
+
+    async def standing(self) -> Standing:
+        return Standing(await self._do(self._worker.describe()), self._refusal)
+
+    async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+        return await self._do(self._install(catalog))
+
+    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> PackedPage:
+        return wire.pack(await self._do(self._worker.open(query_id, statement, origin)))
+
+    async def open_task(
+        self, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
+    ) -> PackedPage:
+        return wire.pack(await self._do(self._worker.open_task(task, _joined(inputs, tables))))
+
+    async def run(
+        self, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
+    ) -> tuple[Report | pa.Table, ...]:
+        """Run a task; its tables follow the report, each as an object of its own."""
+        report, made = await self._do(self._worker.run(task, _joined(inputs, tables)))
+        return (report, *made)
+
+    async def next(self, cursor: str) -> PackedPage:
+        return wire.pack(await self._do(self._worker.next(cursor)))
+
+    async def close(self, cursor: str) -> None:
+        await self._do(self._worker.close(cursor))
+
+    async def cancel(self, query_id: QueryId) -> None:
+        await self._do(self._worker.cancel(query_id))
+
+    async def drain(self) -> None:
+        self._worker.drain()
+
+    async def refuse(self, reason: str) -> None:
+        self._refusal = reason
+
+    async def _install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+        async with self._installing:
+            return await asyncio.to_thread(self._worker.install, catalog)
+
+    async def _do(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+for _name in _CONTROL:
+    ray.method(concurrency_group="control")(getattr(ExecutorActor, _name))
+
+
+def _joined(inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Sequence[TaskTable]:
+    rest: Iterator[pa.Table] = iter(tables)
+    return [
+        TaskTable(shape.name, shape.schema, tuple(islice(rest, shape.count))) for shape in inputs
+    ]
+
+
+class ActorFailedError(CarawayError):
+    """The actor does not answer, or could not be made."""
+
+
+class Keeper:
+    """Joins Ray beside a raylet, and makes, asks and ends the executor's actor there.
+
+    Every method blocks, for at most the time given.
+
+    Raises:
+        ActorFailedError: from each of them, when Ray or the actor fails or is late.
+    """
+
+    def __init__(self, executor_id: ExecutorId) -> None:
+        self._name = ray_nodes.executor_name(executor_id)
+        self._actor: Any = None
+
+    def join(self, head: Address, node_ip: str | None, variables: Mapping[str, str]) -> None:
+        # Ray reads these when it joins, and hands them to what it starts.
+        os.environ.update(variables)
+        try:
+            ray.init(**ray_nodes.init_arguments(head, node_ip))
+        except (RayError, ConnectionError, RuntimeError, ValueError, TimeoutError) as exc:
+            raise ActorFailedError(f"cannot join the Ray cluster at {head}: {exc}") from exc
+
+    def deploy(self, identity: Description, settings: EngineSettings, wait_s: float) -> Description:
+        """Make the actor, in place of one of the same name that an earlier process left."""
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        self._end_namesake()
+        groups = {"control": _CALLS_AT_ONCE}
+        kind = ray.remote(concurrency_groups=groups)(ExecutorActor)
+        self._actor = kind.options(
+            name=self._name,
+            namespace=ray_nodes.NAMESPACE,
+            lifetime="detached",
+            max_restarts=-1,
+            max_concurrency=_CALLS_AT_ONCE,
+            num_cpus=0,
+            scheduling_strategy=here,
+        ).remote(identity, settings)
+        described: Description = self._ask(self._actor.describe, wait_s)
+        return described
+
+    def standing(self, wait_s: float) -> Standing:
+        standing: Standing = self._ask(self._actor.standing, wait_s)
+        return standing
+
+    def drain(self, wait_s: float) -> None:
+        self._ask(self._actor.drain, wait_s)
+
+    def end(self) -> None:
+        """End the actor for good."""
+        if self._actor is not None:
+            ray.kill(self._actor, no_restart=True)
+            self._actor = None
+
+    def leave(self) -> None:
+        self._actor = None
+        ray.shutdown()
+
+    def _end_namesake(self) -> None:
+        try:
+            ray.kill(ray.get_actor(self._name, ray_nodes.NAMESPACE), no_restart=True)
+        except ValueError:
+            return
+
+    def _ask(self, method: Any, wait_s: float) -> Any:
+        try:
+            return ray.get(method.remote(), timeout=wait_s)
+        except RayError as exc:
+            raise ActorFailedError(f"the actor does not answer: {exc}") from exc
