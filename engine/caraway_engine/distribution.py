@@ -1,0 +1,117 @@
+"""What a planned statement asks of a cluster: which tables it reads, and if it can be cut."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext
+from datafusion.substrait import Producer
+from substrait.plan_pb2 import Plan
+
+from caraway_core.ids import TableName
+from caraway_core.tables import FilesTable, MemoryTable, TableSpec
+from caraway_engine import presence
+from caraway_engine.stages import TableFacts, safety
+from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.relations import kind, table_name, walk
+
+_SYSTEM = re.compile(r"^(?:caraway\.)?(?:runtime|information_schema)\.")
+_DIAGNOSTIC = re.compile(r"\A\s*(?:Explain|Analyze|DescribeTable)")
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """`plan` is there if the statement may be distributed; otherwise `objection` says why not.
+
+    `schema` is that of the answer. `tables` are those of the catalog that it reads or writes.
+    """
+
+    schema: pa.Schema
+    tables: frozenset[TableName]
+    reads_system: bool
+    reads_only_catalog: bool
+    written: TableName | None
+    is_diagnostic: bool
+    plan: Plan | None
+    objection: str | None
+
+
+def analyse(
+    context: SessionContext,
+    dataframe: Any,
+    *,
+    written: TableName | None,
+    reads_only_catalog: bool,
+    is_product: bool,
+    specs: Mapping[TableName, TableSpec],
+) -> Analysis:
+    """Look at a planned statement. Planning is done; this costs a millisecond or two."""
+    text = dataframe.logical_plan().display_indent()
+    is_diagnostic = bool(_DIAGNOSTIC.match(text))
+    plan: Plan | None = None
+    objection: str | None = None
+    if written is not None or is_diagnostic:
+        objection = "a statement that does not only read is run whole"
+    elif is_product:
+        objection = "a join without equal keys is run whole"
+    else:
+        optimized = dataframe.optimized_logical_plan()
+        text = optimized.display_indent()
+        plan, objection = _cut(context, optimized, text, specs)
+    scanned = presence.tables_read(text)
+    if written is not None:
+        scanned |= {written}
+    return Analysis(
+        pa.schema(dataframe.schema()),
+        frozenset(map(_bare, scanned)) & specs.keys(),
+        any(_SYSTEM.match(name) for name in scanned),
+        reads_only_catalog,
+        written,
+        is_diagnostic,
+        plan,
+        objection,
+    )
+
+
+def _cut(
+    context: SessionContext, optimized: Any, text: str, specs: Mapping[TableName, TableSpec]
+) -> tuple[Plan | None, str | None]:
+    try:
+        encoded = Producer.to_substrait_plan(optimized, context).encode()
+    except Exception as exc:  # The engine refuses what its plan language has no words for.
+        return None, f"it cannot be written as a plan ({str(exc).splitlines()[0][:200]})"
+    plan = Plan()
+    plan.ParseFromString(encoded)
+    objection = safety.objection(plan, text, Functions(plan)) or _foreign(plan, specs)
+    return (None, objection) if objection else (plan, None)
+
+
+def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
+    for rel in walk(plan.relations[0].root.input):
+        if kind(rel) == "read":
+            name = table_name(rel)
+            spec = specs.get(name)
+            if not isinstance(spec, FilesTable) or len(spec.scans) != 1:
+                return f"table '{name}' is not one that executors can share"
+    return None
+
+
+def facts(specs: Mapping[TableName, TableSpec]) -> dict[TableName, TableFacts]:
+    """Tell the planner how large the tables are."""
+    return {
+        name: TableFacts(
+            sum(scan.size_bytes for scan in spec.scans), len(spec.schema), len(spec.scans) == 1
+        )
+        for name, spec in specs.items()
+        if isinstance(spec, FilesTable)
+    }
+
+
+def memory_tables(specs: Mapping[TableName, TableSpec]) -> frozenset[TableName]:
+    return frozenset(name for name, spec in specs.items() if isinstance(spec, MemoryTable))
+
+
+def _bare(name: str) -> TableName:
+    return TableName(name.removeprefix("caraway.").removeprefix("public."))

@@ -1,0 +1,75 @@
+"""Answers what the stage planner asks, with the engine's own types."""
+
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+
+import pyarrow as pa
+from datafusion import DataFrame, SessionContext
+from datafusion.substrait import Producer
+from substrait.algebra_pb2 import Rel
+from substrait.plan_pb2 import Plan
+from substrait.type_pb2 import Type
+
+from caraway_core.protocols.fleet import TaskTable
+from caraway_engine import fragments
+from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
+from caraway_engine.stages.schemas import plain
+
+_CACHED_LEAVES = 1024
+_TOKEN = re.compile(rf"\b[0-9a-f]{{{len(INPUT_PREFIX)}}}(?=s\d)")
+
+
+class StageSchemas:
+    """Plans fragments over inputs without rows, to learn what comes out of them."""
+
+    def __init__(self, context: SessionContext, inputs: fragments.Inputs) -> None:
+        self._context = context
+        self._inputs = inputs
+        self._known: dict[str, TaskTable] = {}
+
+    def schema(self, plan: bytes) -> pa.Schema:
+        return plain(pa.schema(self._planned(plan).schema()))
+
+    def text(self, plan: bytes) -> str:
+        """Word a fragment as EXPLAIN does."""
+        return _TOKEN.sub("", str(self._planned(plan).logical_plan().display_indent()))
+
+    def _planned(self, plan: bytes) -> DataFrame:
+        return fragments.plan(self._context, plan, self._inputs, list(self._known.values()))
+
+    def leaf(self, name: str, schema: pa.Schema) -> Rel:
+        self._known[name] = TaskTable(name, schema, ())
+        rel = _read_of(schema)
+        del rel.read.named_table.names[:]
+        rel.read.named_table.names.extend((INPUT_SCHEMA, name))
+        return rel
+
+    def types(self, schema: pa.Schema) -> Sequence[Type]:
+        return list(_read_of(plain(schema)).read.base_schema.struct.types)
+
+
+_leaves: OrderedDict[pa.Schema, bytes] = OrderedDict()
+_lock = Lock()
+
+
+def _read_of(schema: pa.Schema) -> Rel:
+    """Return the read of a table with this schema, in the engine's own words."""
+    with _lock:
+        if schema not in _leaves:
+            _leaves[schema] = _made(schema)
+            if len(_leaves) > _CACHED_LEAVES:
+                _leaves.popitem(last=False)
+        rel = Rel()
+        rel.ParseFromString(_leaves[schema])
+        return rel
+
+
+def _made(schema: pa.Schema) -> bytes:
+    context = SessionContext()
+    context.register_record_batches("leaf", [[pa.RecordBatch.from_pylist([], schema=schema)]])
+    plan = Plan()
+    logical = context.table("leaf").logical_plan()
+    plan.ParseFromString(Producer.to_substrait_plan(logical, context).encode())
+    return bytes(plan.relations[0].root.input.SerializeToString())

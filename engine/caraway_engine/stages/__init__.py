@@ -1,0 +1,28 @@
+"""Planning of distributed queries: Substrait in, stages and exchanges out; values, no I/O.
+
+What runs the stages does not live here, nor does anything that knows where executors are.
+"""
+
+from caraway_engine.stages.graph import (
+    Cluster,
+    Hashed,
+    Measured,
+    Mode,
+    Reading,
+    Stage,
+    StageGraph,
+    TableFacts,
+)
+from caraway_engine.stages.planner import Planner
+
+__all__ = [
+    "Cluster",
+    "Hashed",
+    "Measured",
+    "Mode",
+    "Planner",
+    "Reading",
+    "Stage",
+    "StageGraph",
+    "TableFacts",
+]

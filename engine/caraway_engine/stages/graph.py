@@ -1,0 +1,103 @@
+"""What a query becomes: stages joined by exchanges. Values only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+import pyarrow as pa
+
+from caraway_core.ids import TableName
+
+
+class Mode(StrEnum):
+    """How a stage reads the tables that another stage made."""
+
+    ALL = "all"
+    """Every task reads every table: a gather if there is one task, else a broadcast."""
+    OWN = "own"
+    """The task of slot i reads the table that slot i made; nothing moves."""
+    PARTITION = "partition"
+    """The task of partition i reads partition i of every table: the hash exchange."""
+    ONCE = "once"
+    """The task of the first slot reads everything, all others read nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One exchange that a fragment reads, under `name` in its plan."""
+
+    stage: str
+    mode: Mode
+    name: str
+    schema: pa.Schema = field(repr=False)
+
+
+Layout = Literal["single", "slots", "partitions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """The rows that come out are parted by the hash of `keys`; `extra` columns are dropped."""
+
+    keys: tuple[int, ...]
+    count: int
+    extra: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A fragment, how many tasks run it, and what becomes of their rows.
+
+    `single`: one task. `slots`: one for each slot, which reads its share of `tables`.
+    `partitions`: one for each of `count` hash partitions. `note` says what its rows are for, and
+    `estimate_bytes` how many there were thought to be.
+    """
+
+    name: str
+    plan: bytes = field(repr=False)
+    schema: pa.Schema = field(repr=False)
+    layout: Layout
+    count: int
+    readings: tuple[Reading, ...] = ()
+    tables: frozenset[TableName] = frozenset()
+    hashed: Hashed | None = None
+    note: str = ""
+    estimate_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a finished stage turned out to hold."""
+
+    rows: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StageGraph:
+    """Stages by name, in an order in which each comes after those that it reads.
+
+    Without a `root` the graph ends where sizes must be known before one can go on.
+    """
+
+    stages: Mapping[str, Stage]
+    root: Stage | None
+
+
+@dataclass(frozen=True, slots=True)
+class TableFacts:
+    """What the planner knows of a table: its size, and whether tasks can read shares of it."""
+
+    size_bytes: int
+    columns: int
+    is_divisible: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where a query may run: as many slots as executors, each with so much memory."""
+
+    slots: int
+    memory_bytes: int = 8 * 2**30
+    tables: Mapping[TableName, TableFacts] = field(default_factory=dict)

@@ -1,0 +1,178 @@
+"""How a join is planned: side by side, by broadcast, after a reduction, or by the hash of keys."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from substrait.algebra_pb2 import Expression, Rel
+
+from caraway_engine.stages import joins, policy
+from caraway_engine.stages.graph import Measured, Mode, Stage
+from caraway_engine.stages.parts import Part, joined
+from caraway_engine.stages.relations import children, field_of, join_type, width, with_children
+
+if TYPE_CHECKING:
+    from caraway_engine.stages.planner import Planner
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a join. `may_be_spread` holds while the other side is whole in each task."""
+
+    part: Part
+    path: str
+    keys: list[Expression]
+    may_be_spread: bool
+
+
+def visit_join(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    inputs = children(rel)
+    left, right = planner.visit(inputs[0], path + ".0"), planner.visit(inputs[1], path + ".1")
+    if left is None or right is None:
+        return None
+    keys = joins.keys(rel, width(inputs[0]), planner.functions)
+    left_may, right_may = joins.spreads(rel)
+    sides = (
+        _Side(left, path + ".0", [key.left for key in keys], left_may),
+        _Side(right, path + ".1", [key.right for key in keys], right_may),
+    )
+    placed = _placed(planner, rel, sides, [key.equality for key in keys])
+    return placed and _put_together(rel, *placed)
+
+
+def _placed(
+    planner: "Planner", rel: Rel, sides: tuple[_Side, _Side], equalities: list[str]
+) -> tuple[Part, Part] | None:
+    """Bring matching rows together, moving as little as is known to suffice."""
+    left, right = sides
+    if left.part.is_everywhere and right.part.is_everywhere:
+        return left.part, right.part
+    if _are_aligned(left, right):
+        return left.part, right.part
+    for whole, spread in ((left, right), (right, left)):
+        if whole.part.is_everywhere and spread.may_be_spread:
+            return left.part, right.part
+    small, large = sorted(sides, key=lambda side: side.part.size_bytes)
+    if large.part.is_everywhere:
+        small, large = large, small
+    stage, size = _measured(planner, small)
+    if size is None:
+        return None
+    swap = small is right
+    placed = _with_small(planner, rel, small, large, stage, size, equalities)
+    if placed is None:
+        return None
+    return (placed[1], placed[0]) if swap else placed
+
+
+def _measured(planner: "Planner", side: _Side) -> tuple[Stage, float | None]:
+    stage, measured = planner.kept(side.part, side.path, "one side of a join")
+    return stage, None if measured is None else float(measured.size_bytes)
+
+
+def _with_small(
+    planner: "Planner",
+    rel: Rel,
+    small: _Side,
+    large: _Side,
+    stage: Stage,
+    size: float,
+    equalities: list[str],
+) -> tuple[Part, Part] | None:
+    """Place (small, large), of which the small side is made, and known in its size."""
+    cluster = planner.cluster
+    fits = policy.may_broadcast(size, large.part.size_bytes, cluster.slots, cluster.memory_bytes)
+    whole = planner.reading(stage, Mode.ALL, size)
+    if fits and large.may_be_spread:
+        return whole, large.part
+    if not small.keys:
+        return whole, planner.gathered(large.part, large.path, "one side of a join")
+    if fits and join_type(rel) != "OUTER":
+        return _reduced(planner, small, large, stage, size, equalities)
+    count = policy.partitions(size, cluster.slots, cluster.memory_bytes)
+    own = planner.reading(stage, Mode.OWN, size)
+    return (
+        _by_hash(planner, own, small, size, count),
+        _by_hash(planner, large.part, large, large.part.size_bytes, count),
+    )
+
+
+def _reduced(
+    planner: "Planner",
+    small: _Side,
+    large: _Side,
+    stage: Stage,
+    size: float,
+    equalities: list[str],
+) -> tuple[Part, Part] | None:
+    """Keep of the large side what matches the small one, which is often little, and measure it.
+
+    Right for joins in which rows of the large side count only as matches of the small one's.
+    """
+    cluster = planner.cluster
+    whole = planner.reading(stage, Mode.ALL, size)
+    pairs = list(zip(large.keys, small.keys, equalities, strict=True))
+    rel = joins.reduction(large.part.rel, whole.rel, pairs, planner.functions)
+    part = Part(
+        rel, large.part.size_bytes, large.part.layout, large.part.count,
+        (*large.part.readings, *whole.readings), large.part.tables,
+    )  # fmt: skip
+    kept, measured = planner.kept(part, large.path + "^", "rows that have a match")
+    if measured is None:
+        return None
+    left_size = float(measured.size_bytes)
+    own_small = planner.reading(stage, Mode.OWN, size)
+    if policy.may_broadcast(left_size, size, cluster.slots, cluster.memory_bytes):
+        return own_small, planner.reading(kept, Mode.ALL, left_size)
+    count = policy.partitions(min(size, left_size), cluster.slots, cluster.memory_bytes)
+    own_large = planner.reading(kept, Mode.OWN, left_size)
+    return (
+        _by_hash(planner, own_small, small, size, count),
+        _by_hash(planner, own_large, large, left_size, count),
+    )
+
+
+def _by_hash(planner: "Planner", part: Part, side: _Side, size: float, count: int) -> Part:
+    made = planner.hashed(part, side.path, side.keys, count, "one side of a hash join")
+    reading = planner.reading(made, Mode.PARTITION, size)
+    columns = [field_of(each) for each in side.keys]
+    known = tuple(column for column in columns if column is not None)
+    keys = known if len(known) == len(columns) else None
+    return Part(reading.rel, size, reading.layout, reading.count, reading.readings, keys=keys)
+
+
+def _are_aligned(left: _Side, right: _Side) -> bool:
+    """Whether both sides are parted alike by keys of this join, so that nothing has to move."""
+    if left.part.layout != "partitions" or right.part.layout != "partitions":
+        return False
+    if left.part.count != right.part.count or not left.part.keys or not right.part.keys:
+        return False
+    pairs = {
+        (field_of(mine), field_of(other)) for mine, other in zip(left.keys, right.keys, strict=True)
+    }
+    wanted = list(zip(left.part.keys, right.part.keys, strict=False))
+    return len(left.part.keys) == len(right.part.keys) and all(pair in pairs for pair in wanted)
+
+
+def _put_together(rel: Rel, left: Part, right: Part) -> Part:
+    size = max(left.size_bytes, right.size_bytes)
+    part = joined(with_children(rel, [left.rel, right.rel]), (left, right), size)
+    if part.layout != "partitions":
+        return part
+    return Part(
+        part.rel, part.size_bytes, part.layout, part.count, part.readings, part.tables,
+        _keys_after(rel, left, right),
+    )  # fmt: skip
+
+
+def _keys_after(rel: Rel, left: Part, right: Part) -> tuple[int, ...] | None:
+    """Follow the key columns through the join; a side that is filled with NULLs loses them."""
+    type_ = join_type(rel)
+    if type_ in joins.LEFT_MAY_BE_SPREAD and left.layout == "partitions" and left.keys:
+        return left.keys
+    if type_ in joins.RIGHT_MAY_BE_SPREAD and right.layout == "partitions" and right.keys:
+        shift = 0 if type_.startswith("RIGHT_") else width(left.rel)
+        return tuple(key + shift for key in right.keys)
+    return None
+
+
+__all__ = ["Measured", "visit_join"]

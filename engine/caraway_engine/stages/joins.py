@@ -1,0 +1,112 @@
+"""What a join asks of where its rows are."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from substrait.algebra_pb2 import Expression, Rel
+
+from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.relations import field_of, fields, join_type, project, subqueries, width
+
+# A side may be spread over tasks, while every task has all of the other side, when each row of
+# the spread side meets its matches in one task, and rows of the other side only serve as matches.
+LEFT_MAY_BE_SPREAD = frozenset({"INNER", "LEFT", "LEFT_SEMI", "LEFT_ANTI", "LEFT_MARK"})
+RIGHT_MAY_BE_SPREAD = frozenset({"INNER", "RIGHT", "RIGHT_SEMI", "RIGHT_ANTI", "RIGHT_MARK"})
+KNOWN = LEFT_MAY_BE_SPREAD | RIGHT_MAY_BE_SPREAD | {"OUTER"}
+_EQUALITIES = ("equal", "is_not_distinct_from")
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A pair of expressions that are equal in matching rows; `right` counts from its own side."""
+
+    left: Expression
+    right: Expression
+    equality: str
+
+    @property
+    def columns(self) -> tuple[int | None, int | None]:
+        return field_of(self.left), field_of(self.right)
+
+
+def keys(rel: Rel, left_width: int, functions: Functions) -> tuple[Key, ...]:
+    """Find the equalities between the two sides that every match must fulfil."""
+    if rel.WhichOneof("rel_type") == "cross" or not rel.join.HasField("expression"):
+        return ()
+    found = []
+    for each in _conjuncts(rel.join.expression, functions):
+        if key := _key(each, left_width, functions):
+            found.append(key)
+    return tuple(found)
+
+
+def spreads(rel: Rel) -> tuple[bool, bool]:
+    """Whether the left and whether the right side may be spread with the other side whole."""
+    type_ = join_type(rel)
+    return type_ in LEFT_MAY_BE_SPREAD, type_ in RIGHT_MAY_BE_SPREAD
+
+
+def _conjuncts(expression: Expression, functions: Functions) -> Iterator[Expression]:
+    call = expression.scalar_function
+    if (
+        expression.WhichOneof("rex_type") == "scalar_function"
+        and functions.name(call.function_reference) == "and"
+    ):
+        for argument in call.arguments:
+            yield from _conjuncts(argument.value, functions)
+    else:
+        yield expression
+
+
+def _key(expression: Expression, left_width: int, functions: Functions) -> Key | None:
+    call = expression.scalar_function
+    if expression.WhichOneof("rex_type") != "scalar_function" or len(call.arguments) != 2:
+        return None
+    name = functions.name(call.function_reference)
+    if name not in _EQUALITIES:
+        return None
+    first, second = (argument.value for argument in call.arguments)
+    sides = [_side(first, left_width), _side(second, left_width)]
+    if sides == ["left", "right"]:
+        return Key(first, _moved(second, -left_width), name)
+    if sides == ["right", "left"]:
+        return Key(second, _moved(first, -left_width), name)
+    return None
+
+
+def _side(expression: Expression, left_width: int) -> str:
+    if any(True for _ in subqueries(expression)):
+        return "both"
+    found = {"left" if each.field < left_width else "right" for each in fields(expression)}
+    return found.pop() if len(found) == 1 else "both"
+
+
+def _moved(expression: Expression, by: int) -> Expression:
+    new = Expression()
+    new.CopyFrom(expression)
+    for each in fields(new):
+        each.field += by
+    return new
+
+
+def reduction(
+    large: Rel, small: Rel, pairs: list[tuple[Expression, Expression, str]], functions: Functions
+) -> Rel:
+    """Keep the rows of `large` that match a row of `small`; pairs are (large, small, equality)."""
+    distinct = project(small, [each for _, each, _ in pairs])
+    new = Rel()
+    new.join.left.CopyFrom(large)
+    new.join.right.CopyFrom(distinct)
+    new.join.type = new.join.JOIN_TYPE_LEFT_SEMI
+    inside = width(large)
+    conditions = []
+    for number, (mine, _, equality) in enumerate(pairs):
+        other = Expression()
+        other.selection.direct_reference.struct_field.field = inside + number
+        other.selection.root_reference.SetInParent()
+        conditions.append(functions.call(equality, mine, other))
+    condition = conditions[0]
+    for each in conditions[1:]:
+        condition = functions.call("and", condition, each)
+    new.join.expression.CopyFrom(condition)
+    return new

@@ -1,0 +1,181 @@
+"""From a Substrait plan to a graph of stages.
+
+The plan is walked from its leaves up. Each relation is put on top of what its inputs became, in
+the same fragment, for as long as the answer of the tasks together stays the answer of the whole.
+Where it does not, the rows go through an exchange, and which one is decided from sizes that were
+measured: the graph then ends at the stage to be measured, and `advance` goes on from there.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from substrait.algebra_pb2 import Expression, Rel
+from substrait.plan_pb2 import Plan
+
+from caraway_core.ids import TableName
+from caraway_engine.stages import policy
+from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.graph import Cluster, Hashed, Measured, Mode, Reading, Stage, StageGraph
+from caraway_engine.stages.inputs import INPUT_PREFIX
+from caraway_engine.stages.parts import Part
+from caraway_engine.stages.relations import (
+    append,
+    field_of,
+    kind,
+    project,
+    subqueries,
+    table_name,
+    walk,
+    width,
+)
+from caraway_engine.stages.schemas import Schemas
+from caraway_engine.stages.visits import VISITS
+
+
+class Planner:
+    """Plans one query, again after each measurement, from where it stood.
+
+    What was decided stays decided, so parts of the plan that are finished are kept.
+    """
+
+    def __init__(self, plan: Plan, cluster: Cluster, schemas: Schemas) -> None:
+        self.cluster = cluster
+        self.schemas = schemas
+        self.functions = Functions(plan)
+        self._root = plan.relations[0].root.input
+        self.divided = _divided(self._root, cluster)
+        self._stages: dict[str, Stage] = {}
+        self._names: dict[str, str] = {}
+        self._finished: Mapping[str, Measured] = {}
+        self._parts: dict[str, Part] = {}
+        self._without_columns: set[str] = set()
+
+    def advance(self, finished: Mapping[str, Measured]) -> StageGraph:
+        """Plan as far as the sizes of finished stages allow.
+
+        The graph has a root when nothing is left to be decided. Every stage of an earlier graph
+        is in the later ones, as it was.
+        """
+        self._finished = finished
+        part = self.visit(self._root, "")
+        root = self._stage(part, "root", note="answer") if part else None
+        return StageGraph(dict(self._stages), root)
+
+    def visit(self, rel: Rel, path: str) -> Part | None:
+        """Plan a relation; None while something below it must be measured first."""
+        if path in self._parts:
+            return self._parts[path]
+        filled, extra = self._with_subqueries(rel, path)
+        if filled is None:
+            return None
+        part = VISITS[kind(rel)](self, filled, path)
+        if part is not None:
+            part = replace(part, readings=tuple(dict.fromkeys((*part.readings, *extra))))
+            self._parts[path] = part
+        return part
+
+    def _with_subqueries(self, rel: Rel, path: str) -> tuple[Rel | None, tuple[Reading, ...]]:
+        """Plan the subqueries in the expressions of a relation and put them in their places."""
+        if not any(True for _ in subqueries(getattr(rel, kind(rel)))):
+            return rel, ()
+        copy = Rel()
+        copy.CopyFrom(rel)
+        readings: list[Reading] = []
+        is_whole = True
+        for number, each in enumerate(list(subqueries(getattr(copy, kind(copy))))):
+            part = self.visit(each.scalar.input, f"{path}?{number}")
+            if part is None:
+                is_whole = False
+                continue
+            part = self.gathered(part, f"{path}?{number}", "subquery")
+            readings += part.readings
+            each.scalar.input.CopyFrom(part.rel)
+        return (copy if is_whole else None), tuple(readings)
+
+    def kept(self, part: Part, path: str, note: str) -> tuple[Stage, Measured | None]:
+        """Have the rows of a part made and left where they are; also tell how large they are."""
+        stage = self._stage(part, path + "!", note=note)
+        return stage, self._finished.get(stage.name)
+
+    def hashed(
+        self, part: Part, path: str, keys: Sequence[Expression], count: int, note: str
+    ) -> Stage:
+        """Have the rows of a part parted by the hash of the key expressions."""
+        columns = [field_of(each) for each in keys]
+        computed = [each for each in keys if field_of(each) is None]
+        rel = append(part.rel, computed) if computed else part.rel
+        added = iter(range(width(part.rel), width(part.rel) + len(computed)))
+        indices = tuple(next(added) if column is None else column for column in columns)
+        wanted = Hashed(indices, count, len(computed))
+        return self._stage(replace(part, rel=rel), path + "#", wanted, note)
+
+    def gathered(self, part: Part, path: str, note: str) -> Part:
+        """Bring the rows of a part to wherever they are read, if they are not there already."""
+        if part.is_everywhere:
+            return part
+        stage, measured = self.kept(part, path, note)
+        return self.reading(stage, Mode.ALL, measured.size_bytes if measured else part.size_bytes)
+
+    def reading(self, stage: Stage, mode: Mode, size_bytes: float) -> Part:
+        """Make the part that reads what a stage made."""
+        name = INPUT_PREFIX + stage.name
+        schema = stage.schema
+        for _ in range(stage.hashed.extra if stage.hashed else 0):
+            schema = schema.remove(len(schema) - 1)
+        rel = self.schemas.leaf(name, schema)
+        if stage.name in self._without_columns:
+            # An exchange of rows without columns carries one that nobody reads.
+            del rel.read.projection.select.struct_items[:]
+        reading = Reading(stage.name, mode, name, schema)
+        if mode is Mode.ALL:
+            return Part(rel, size_bytes, readings=(reading,))
+        if mode is Mode.PARTITION:
+            assert stage.hashed is not None
+            return Part(rel, size_bytes, "partitions", stage.hashed.count, (reading,))
+        return Part(rel, size_bytes, stage.layout, stage.count, (reading,))
+
+    def _stage(self, part: Part, key: str, hashed: Hashed | None = None, note: str = "") -> Stage:
+        if key in self._names:
+            return self._stages[self._names[key]]
+        name = "answer" if key == "root" else f"s{len(self._stages) + 1}"
+        rel = part.rel
+        if not width(rel):
+            self._without_columns.add(name)
+            rel = project(rel, [_one()])
+        plan = self.functions.plan(rel)
+        stage = Stage(
+            name,
+            plan,
+            self.schemas.schema(plan),
+            part.layout,
+            part.count,
+            part.readings,
+            part.tables,
+            hashed,
+            note,
+            int(part.size_bytes),
+        )
+        if key != "root":
+            self._names[key] = name
+            self._stages[name] = stage
+        return stage
+
+
+def _divided(root: Rel, cluster: Cluster) -> frozenset[TableName]:
+    """Choose the tables of which each task reads a share: the large ones, in all their reads."""
+    largest: dict[TableName, float] = {}
+    for rel in walk(root):
+        if kind(rel) != "read":
+            continue
+        table = table_name(rel)
+        facts = cluster.tables.get(table)
+        if facts is not None and facts.is_divisible:
+            read = facts.size_bytes * width(rel) / max(1, facts.columns)
+            largest[table] = max(largest.get(table, 0), read)
+    return frozenset(table for table, size in largest.items() if not policy.is_small_table(size))
+
+
+def _one() -> Expression:
+    expression = Expression()
+    expression.literal.i64 = 1
+    return expression

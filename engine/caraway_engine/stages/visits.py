@@ -1,0 +1,225 @@
+"""How each kind of relation is planned on top of what its inputs became."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from substrait.algebra_pb2 import Expression, Rel
+
+from caraway_engine.stages import aggregates, policy
+from caraway_engine.stages.graph import Mode
+from caraway_engine.stages.joining import visit_join
+from caraway_engine.stages.parts import Part, joined
+from caraway_engine.stages.relations import (
+    children,
+    field_of,
+    kind,
+    reference,
+    table_name,
+    width,
+    with_children,
+)
+
+if TYPE_CHECKING:
+    from caraway_engine.stages.planner import Planner
+
+
+def _visit_read(planner: "Planner", rel: Rel, path: str) -> Part:
+    table = table_name(rel)
+    facts = planner.cluster.tables.get(table)
+    if facts is None:
+        return Part(rel, 0)
+    read = facts.size_bytes * width(rel) / max(1, facts.columns)
+    size = policy.decoded(read)
+    if rel.read.HasField("filter"):
+        size = policy.filtered(size)
+    if table not in planner.divided:
+        return Part(rel, size)
+    return Part(rel, size, "slots", planner.cluster.slots, tables=frozenset({table}))
+
+
+def _visit_unary(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    child = planner.visit(children(rel)[0], path + ".0")
+    if child is None:
+        return None
+    size = policy.filtered(child.size_bytes) if kind(rel) == "filter" else child.size_bytes
+    return child.wrapped(with_children(rel, [child.rel]), size)
+
+
+def _visit_project(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    windows = [each for each in rel.project.expressions if _is_window(each)]
+    if not windows:
+        return _visit_unary(planner, rel, path)
+    child = planner.visit(rel.project.input, path + ".0")
+    if child is None:
+        return None
+    by = _common_partition(windows)
+    placed = _placed(planner, child, path, by, "window")
+    return placed and placed.wrapped(with_children(rel, [placed.rel]))
+
+
+def _is_window(expression: Expression) -> bool:
+    return bool(expression.WhichOneof("rex_type") == "window_function")
+
+
+def _common_partition(windows: list[Expression]) -> list[Expression]:
+    """Return the partition keys that all windows share: rows parted by them suit each window."""
+    first, *others = ([*each.window_function.partitions] for each in windows)
+    return [key for key in first if all(key in other for other in others)]
+
+
+def _placed(
+    planner: "Planner", child: Part, path: str, by: list[Expression], note: str
+) -> Part | None:
+    """Bring all rows with equal `by` to one task: few rows to a single one, else by their hash."""
+    if child.is_everywhere:
+        return child
+    if not by:
+        return planner.gathered(child, path + ".0", note)
+    columns = [field_of(each) for each in by]
+    if child.keys is not None and set(child.keys) <= set(columns):
+        return child
+    stage, measured = planner.kept(child, path + ".0", note)
+    if measured is None:
+        return None
+    if policy.may_gather(measured.size_bytes):
+        return planner.reading(stage, Mode.ALL, measured.size_bytes)
+    own = planner.reading(stage, Mode.OWN, measured.size_bytes)
+    return parted(planner, own, path + ".0", by, measured.size_bytes, note)
+
+
+def parted(
+    planner: "Planner", part: Part, path: str, by: list[Expression], size: float, note: str
+) -> Part:
+    """Part rows by the hash of the key expressions, in as many tables as memory asks for."""
+    count = policy.partitions(size, planner.cluster.slots, planner.cluster.memory_bytes)
+    stage = planner.hashed(part, path, by, count, note)
+    return with_keys(planner.reading(stage, Mode.PARTITION, size), by)
+
+
+def with_keys(part: Part, by: list[Expression]) -> Part:
+    columns = [field_of(each) for each in by]
+    known = tuple(column for column in columns if column is not None)
+    return Part(
+        part.rel, part.size_bytes, part.layout, part.count, part.readings, part.tables,
+        known if len(known) == len(columns) else None,
+    )  # fmt: skip
+
+
+def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    child = planner.visit(rel.aggregate.input, path + ".0")
+    if child is None:
+        return None
+    whole = with_children(rel, [child.rel])
+    by = list(rel.aggregate.grouping_expressions)
+    columns = [field_of(each) for each in by]
+    if len(rel.aggregate.groupings) > 1:
+        gathered = planner.gathered(child, path + ".0", "grouping sets")
+        return _aggregated(rel, gathered, ())
+    if child.is_everywhere or (by and child.keys is not None and set(child.keys) <= set(columns)):
+        keys = tuple(columns.index(key) for key in child.keys or ())
+        return _aggregated(rel, child, keys)
+    cut = aggregates.decompose(rel, child.rel, planner.functions)
+    if cut is None:
+        placed = _placed(planner, child, path, by, "rows by group")
+        if placed is None:
+            return None
+        keys = tuple(columns.index(key) for key in placed.keys or ())
+        return _aggregated(rel, placed, keys)
+    partial = Part(
+        cut.partial, child.size_bytes, child.layout, child.count, child.readings, child.tables
+    )
+    groups = [reference(index) for index in range(cut.groups)]
+    merged = _placed(planner, partial, path, groups, "partial aggregate")
+    if merged is None:
+        return None
+    schema = planner.schemas.schema(planner.functions.plan(whole))
+    types = planner.schemas.types(schema)
+    final = aggregates.merge(rel, cut, merged.rel, planner.functions, types)
+    return Part(
+        final, merged.size_bytes, merged.layout, merged.count, merged.readings, merged.tables,
+        merged.keys,
+    )  # fmt: skip
+
+
+def _aggregated(rel: Rel, child: Part, keys: tuple[int, ...]) -> Part:
+    return Part(
+        with_children(rel, [child.rel]), child.size_bytes, child.layout, child.count,
+        child.readings, child.tables, keys if child.layout == "partitions" and keys else None,
+    )  # fmt: skip
+
+
+def _visit_sort(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    child = planner.visit(rel.sort.input, path + ".0")
+    if child is None:
+        return None
+    placed = planner.gathered(child, path + ".0", "rows to sort")
+    return placed.wrapped(with_children(rel, [placed.rel]))
+
+
+def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    """Let each task take the rows that may be needed, then take those that are."""
+    below = rel.fetch.input
+    sort = below if kind(below) == "sort" else None
+    child = planner.visit(sort.sort.input, path + ".0.0") if sort else planner.visit(
+        below, path + ".0"
+    )  # fmt: skip
+    if child is None:
+        return None
+    limit = _rows_needed(rel)
+    if not child.is_everywhere and limit is not None:
+        ordered = with_children(sort, [child.rel]) if sort else child.rel
+        local = Rel()
+        local.fetch.input.CopyFrom(ordered)
+        local.fetch.count_expr.literal.i64 = limit
+        child = Part(local, child.size_bytes, child.layout, child.count, child.readings,
+                     child.tables)  # fmt: skip
+    gathered = planner.gathered(child, path + ".0", "first rows")
+    top = with_children(sort, [gathered.rel]) if sort else gathered.rel
+    return gathered.wrapped(with_children(rel, [top]))
+
+
+def _rows_needed(rel: Rel) -> int | None:
+    """Return offset and count together; None without a count."""
+    fetch = rel.fetch
+    if not fetch.HasField("count_expr"):
+        return None
+    if fetch.count_expr.WhichOneof("rex_type") != "literal":
+        return None
+    return int(fetch.count_expr.literal.i64) + int(fetch.offset_expr.literal.i64)
+
+
+def _visit_set(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    visited = [
+        planner.visit(each, f"{path}.{number}") for number, each in enumerate(rel.set.inputs)
+    ]
+    parts = [part for part in visited if part is not None]
+    if len(parts) < len(visited):
+        return None
+    if not all(part.is_everywhere for part in parts):
+        parts = [_beside(planner, part, f"{path}.{number}") for number, part in enumerate(parts)]
+    size = sum(part.size_bytes for part in parts)
+    return joined(with_children(rel, [part.rel for part in parts]), parts, size)
+
+
+def _beside(planner: "Planner", part: Part, path: str) -> Part:
+    """Spread a part over the slots, so that it can stand beside shares of tables."""
+    if part.layout == "slots":
+        return part
+    stage, measured = planner.kept(part, path, "one side of a union")
+    size = measured.size_bytes if measured else part.size_bytes
+    own = planner.reading(stage, Mode.OWN, size)
+    return Part(own.rel, size, "slots", planner.cluster.slots, own.readings)
+
+
+Visit = Callable[["Planner", Rel, str], Part | None]
+VISITS: Mapping[str, Visit] = {
+    "read": _visit_read,
+    "filter": _visit_unary,
+    "project": _visit_project,
+    "aggregate": _visit_aggregate,
+    "sort": _visit_sort,
+    "fetch": _visit_fetch,
+    "join": visit_join,
+    "cross": visit_join,
+    "set": _visit_set,
+}

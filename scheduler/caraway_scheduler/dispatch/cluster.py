@@ -1,0 +1,225 @@
+"""Dispatch to a cluster: here, whole to one executor, or in stages to all of them."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+from caraway_core.errors import CatalogMovedError, ExecutionError, ExecutorLostError
+from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    CatalogSnapshot,
+    Executor,
+    ExecutorStatus,
+    Statement,
+)
+from caraway_core.protocols.fleet import Fleet, Share, TableCatalog
+from caraway_engine import distribution, shares
+from caraway_engine.distribution import Analysis
+from caraway_engine.sessions import Session
+from caraway_engine.stages import Cluster, Planner, StageGraph
+from caraway_scheduler.dispatch.driving import Drive
+from caraway_scheduler.dispatch.merging import MergedStream
+from caraway_scheduler.dispatch.placing import Slots, none_ready
+from caraway_scheduler.dispatch.running import ATTEMPTS, Query, StageRunner
+from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.membership import Membership
+
+logger = logging.getLogger(__name__)
+_READY_WAIT_S = 10.0
+
+
+class LocalEngine(Executor, Protocol):
+    """The engine of the scheduler itself: it plans, and answers what is known only here."""
+
+    @property
+    def session(self) -> Session | None: ...
+
+
+class ClusterDispatch:
+    """Chooses for each statement where it runs.
+
+    What reads the scheduler's own tables, or no table, runs here. What is small, writes, or is
+    not proven to survive being cut runs whole on one executor. Everything else runs in stages.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        membership: Membership,
+        local: LocalEngine,
+        origin: str,
+        tallies: DispatchTallies,
+        owner: "MemoryOwner",
+    ) -> None:
+        self._fleet = fleet
+        self._membership = membership
+        self._local = local
+        self._origin = origin
+        self._tallies = tallies
+        self._owner = owner
+        self._under_way: Counter[ExecutorId] = Counter()
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        """Give the catalog to every executor, then plan over it."""
+        catalog = TableCatalog(snapshot.version, self._origin, snapshot.tables)
+        failed = dict(await self._membership.install(catalog))
+        failed.update(await asyncio.to_thread(self._local.install, snapshot))
+        return failed
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return await self._execute(query_id, statement)
+            except CatalogMovedError:
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        return self._membership.executors()
+
+    async def aclose(self) -> None:
+        self._local.close()
+        await self._fleet.aclose()
+
+    async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        session = self._local.session
+        if session is None:
+            return await self._local.execute(query_id, statement)
+        started = time.perf_counter()
+        analysis = await asyncio.to_thread(session.analyse, statement)
+        if analysis.is_diagnostic or analysis.reads_system or not analysis.tables:
+            return await self._local.execute(query_id, statement)
+        if analysis.tables & distribution.memory_tables(session.snapshot.tables):
+            return await self._at_owner(query_id, statement, analysis)
+        await self._wait_for_executor()
+        if analysis.plan is not None:
+            planner, graph = await asyncio.to_thread(self._planned, session, analysis)
+            self._tallies.planned((time.perf_counter() - started) * 1000)
+            if graph.stages or graph.root is None or graph.root.layout != "single":
+                return await self._staged(query_id, session, analysis, planner, graph)
+        return await self._whole(query_id, statement, analysis)
+
+    async def _wait_for_executor(self) -> None:
+        if self._membership.ready():
+            return
+        if not await self._membership.wait_ready(1, _READY_WAIT_S):
+            raise none_ready()
+
+    def _ready(self) -> list[ExecutorId]:
+        return [member.executor_id for member in self._membership.ready()]
+
+    def _planned(self, session: Session, analysis: Analysis) -> tuple[Planner, StageGraph]:
+        members = self._membership.ready()
+        assert analysis.plan is not None
+        cluster = Cluster(
+            max(1, len(members)),
+            min((member.memory_bytes for member in members), default=2**30),
+            distribution.facts(session.snapshot.tables),
+        )
+        planner = Planner(analysis.plan, cluster, session.stage_schemas())
+        return planner, planner.advance({})
+
+    async def _staged(
+        self,
+        query_id: QueryId,
+        session: Session,
+        analysis: Analysis,
+        planner: Planner,
+        graph: StageGraph,
+    ) -> BatchStream:
+        slots = Slots(self._ready, planner.cluster.slots)
+        cut = await asyncio.to_thread(_cut, session, planner.divided, len(slots))
+        query = Query(query_id, self._origin, session.snapshot.version, cut.__getitem__)
+        runner = StageRunner(query, self._fleet, slots, self._membership.lost, self._tallies)
+        drive = Drive(planner, graph, runner)
+        try:
+            root = await drive.root()
+            streams = await asyncio.gather(
+                *(runner.stream(root, number) for number in range(root.count))
+            )
+        except BaseException:
+            drive.close()
+            runner.close()
+            raise
+        return MergedStream(
+            streams, analysis.schema, analysis.reads_only_catalog, partial(_close, drive, runner)
+        )
+
+    async def _whole(
+        self, query_id: QueryId, statement: Statement, analysis: Analysis
+    ) -> BatchStream:
+        """Run a statement on the executor that does least, again on another if that is lost."""
+        last: ExecutorLostError | None = None
+        for _ in range(ATTEMPTS):
+            ready = self._ready()
+            if not ready:
+                raise none_ready()
+            executor_id = min(ready, key=lambda each: self._under_way[each])
+            try:
+                return await self._at(executor_id, query_id, statement)
+            except ExecutorLostError as exc:
+                self._membership.lost(exc.executor_id, exc.cause)
+                last = exc
+                if analysis.written is not None:
+                    break
+        assert last is not None
+        raise ExecutionError(f"{last.message}; run the statement again") from last
+
+    async def _at(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement
+    ) -> BatchStream:
+        self._under_way[executor_id] += 1
+        self._tallies.assigned(executor_id)
+
+        def ended() -> None:
+            self._under_way[executor_id] -= 1
+
+        try:
+            stream = await self._fleet.execute(executor_id, query_id, statement, self._origin)
+        except BaseException:
+            ended()
+            raise
+        merged = MergedStream([stream], stream.schema, stream.reads_only_catalog, ended)
+        merged.written = stream.written
+        return merged
+
+    async def _at_owner(
+        self, query_id: QueryId, statement: Statement, analysis: Analysis
+    ) -> BatchStream:
+        """Run a statement where the tables in memory are; what it wrote may not be done twice."""
+        executor_id = await self._owner.find(self._ready)
+        try:
+            return await self._at(executor_id, query_id, statement)
+        except ExecutorLostError as exc:
+            self._membership.lost(exc.executor_id, exc.cause)
+            wrote = "; it may have written or not" if analysis.written else ""
+            raise ExecutionError(
+                f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
+            ) from exc
+
+
+class MemoryOwner(Protocol):
+    """Knows which executor holds the tables that live in memory."""
+
+    async def find(self, ready: Callable[[], Sequence[ExecutorId]]) -> ExecutorId: ...
+
+
+def _cut(
+    session: Session, tables: frozenset[TableName], count: int
+) -> dict[TableName, tuple[Share, ...]]:
+    """List the files of the tables, once for all tasks, and deal them out."""
+    return {
+        table: tuple(Share(table, pieces) for pieces in shares.cut(session.pieces(table), count))
+        for table in tables
+    }
+
+
+def _close(drive: Drive, runner: StageRunner) -> None:
+    drive.close()
+    runner.close()

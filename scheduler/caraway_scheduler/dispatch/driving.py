@@ -1,0 +1,71 @@
+"""Drives a query from plan to rows: plan, measure, plan on, until the last stage streams."""
+
+import asyncio
+from collections.abc import Callable
+
+from caraway_engine.stages import Measured, Planner, Stage, StageGraph
+from caraway_scheduler.dispatch.running import StageRunner
+
+_STREAMS_AT_ONCE = 4
+
+
+class Drive:
+    """The way of one query through its stages.
+
+    Stages start as soon as what they read is made. Each time one whose size was waited for is
+    made, planning goes on, until there is a last stage.
+    """
+
+    def __init__(self, planner: Planner, graph: StageGraph, runner: StageRunner) -> None:
+        self._planner = planner
+        self._graph = graph
+        self._runner = runner
+        self._making: dict[str, asyncio.Task[Measured]] = {}
+        self.measured: dict[str, Measured] = {}
+
+    async def root(self) -> Stage:
+        """Make everything that the last stage reads, and return that stage."""
+        try:
+            while True:
+                self._begin(self._graph)
+                if self._graph.root is not None:
+                    await self._wait([each.stage for each in self._graph.root.readings])
+                    return self._graph.root
+                await self._wait_for_news()
+                self._graph = self._planner.advance(self.measured)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def graph(self) -> StageGraph:
+        return self._graph
+
+    def close(self) -> None:
+        for task in self._making.values():
+            task.cancel()
+
+    def _begin(self, graph: StageGraph) -> None:
+        for name, stage in graph.stages.items():
+            if name not in self._making:
+                self._making[name] = asyncio.ensure_future(self._make(stage))
+
+    async def _make(self, stage: Stage) -> Measured:
+        await self._wait([each.stage for each in stage.readings])
+        measured = await self._runner.make(stage)
+        self.measured[stage.name] = measured
+        return measured
+
+    async def _wait(self, names: list[str]) -> None:
+        await asyncio.gather(*(asyncio.shield(self._making[name]) for name in names))
+
+    async def _wait_for_news(self) -> None:
+        waiting = [task for name, task in self._making.items() if not task.done()]
+        if waiting:
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for task in self._making.values():
+            if task.done():
+                task.result()
+
+
+Close = Callable[[], None]

@@ -1,0 +1,111 @@
+"""One stream of rows out of those of several tasks, in the schema that the statement has."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pyarrow as pa
+
+from caraway_core.errors import CarawayError, ExecutionError, ExecutorLostError, PartLostError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import BatchStream
+
+_AHEAD = 2
+"""Batches of each task that wait for the reader."""
+
+
+class MergedStream:
+    """Reads tasks side by side, as far ahead of the reader as `_AHEAD` batches each.
+
+    Columns come under positional names and with plain types; the reader gets the schema of the
+    statement. `on_close` is called once, when everything was read or the reader has gone.
+    """
+
+    def __init__(
+        self,
+        streams: Sequence[BatchStream],
+        schema: pa.Schema,
+        reads_only_catalog: bool,
+        on_close: Callable[[], None],
+    ) -> None:
+        self.schema = schema
+        self.reads_only_catalog = reads_only_catalog
+        self.written: TableName | None = None
+        self._streams = list(streams)
+        self._on_close: Callable[[], None] | None = on_close
+        self._queue: asyncio.Queue[pa.RecordBatch | BaseException | None] = asyncio.Queue(
+            _AHEAD * len(self._streams)
+        )
+        self._readers: list[asyncio.Task[None]] = []
+        self._left = len(self._streams)
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if self._on_close is None:
+            raise StopAsyncIteration
+        if len(self._streams) == 1:
+            return await self._from_one()
+        if not self._readers:
+            self._readers = [asyncio.ensure_future(self._read(each)) for each in self._streams]
+        while self._left:
+            item = await self._queue.get()
+            if isinstance(item, BaseException):
+                await self.aclose()
+                raise item
+            if item is not None:
+                return item
+            self._left -= 1
+        await self.aclose()
+        raise StopAsyncIteration
+
+    async def _from_one(self) -> pa.RecordBatch:
+        try:
+            return self._restored(await anext(aiter(self._streams[0])))
+        except BaseException as exc:
+            await self.aclose()
+            if isinstance(exc, ExecutorLostError | PartLostError):
+                raise _cut_short(exc) from exc
+            raise
+
+    async def _read(self, stream: BatchStream) -> None:
+        try:
+            async for batch in stream:
+                await self._queue.put(self._restored(batch))
+        except (ExecutorLostError, PartLostError) as exc:
+            await self._queue.put(_cut_short(exc))
+        except Exception as exc:
+            await self._queue.put(exc)
+        else:
+            await self._queue.put(None)
+
+    def _restored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return restored(batch, self.schema)
+
+    async def aclose(self) -> None:
+        on_close, self._on_close = self._on_close, None
+        if on_close is None:
+            return
+        for reader in self._readers:
+            reader.cancel()
+        try:
+            await asyncio.gather(
+                *(stream.aclose() for stream in self._streams), return_exceptions=True
+            )
+        finally:
+            on_close()
+
+
+def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Give rows that came through an exchange the names and types of the statement."""
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cut_short(exc: CarawayError) -> ExecutionError:
+    return ExecutionError(
+        f"the answer is cut short, because {exc.message}; run the statement again"
+    )

@@ -1,0 +1,67 @@
+"""Which executor runs a task: the slots of one query, and what becomes of them in a loss."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from caraway_core.errors import OverloadedError
+from caraway_core.ids import ExecutorId
+from caraway_core.protocols.fleet import Part
+
+Ready = Callable[[], Sequence[ExecutorId]]
+
+
+class Slots:
+    """As many slots as executors were ready when the query began; each slot is on one of them.
+
+    The number stays, because shares of tables are cut for it; the executors behind it may change.
+    """
+
+    def __init__(self, ready: Ready, count: int) -> None:
+        self._ready = ready
+        executors = ready()
+        if not executors:
+            raise none_ready()
+        self._executors = [executors[number % len(executors)] for number in range(count)]
+        self._lost: set[ExecutorId] = set()
+
+    def __len__(self) -> int:
+        return len(self._executors)
+
+    def executor(self, number: int) -> ExecutorId:
+        """Name the executor of a task by its number; tasks beyond the slots go round."""
+        return self._executors[number % len(self._executors)]
+
+    def nearest(self, parts: Sequence[Part]) -> ExecutorId:
+        """Name the executor on which most bytes of the parts are."""
+        sizes: Counter[ExecutorId] = Counter()
+        for part in parts:
+            if part.executor_id in self._executors:
+                sizes[part.executor_id] += part.size_bytes + 1
+        return sizes.most_common(1)[0][0] if sizes else self._executors[0]
+
+    def lose(self, executor_id: ExecutorId) -> None:
+        """Move the slots of an executor to others.
+
+        Raises:
+            OverloadedError: there are no others.
+        """
+        self._lost.add(executor_id)
+        left = [each for each in self._ready() if each not in self._lost]
+        if not left:
+            # An executor that was lost and came back is better than none.
+            left = [each for each in self._ready() if each != executor_id] or list(self._ready())
+        if not left:
+            raise none_ready()
+        load = Counter(each for each in self._executors if each in left)
+        for number, each in enumerate(self._executors):
+            if each == executor_id:
+                chosen = min(left, key=lambda one: load[one])
+                load[chosen] += 1
+                self._executors[number] = chosen
+
+
+def none_ready() -> OverloadedError:
+    return OverloadedError(
+        "no executor is ready to run the query; see /v1/cluster/executors, and try again",
+        retry_after_s=5,
+    )

@@ -1,0 +1,218 @@
+"""Runs the stages of one query: tasks on executors, again elsewhere when an executor is lost."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from caraway_core.errors import ExecutionError, ExecutorLostError, PartLostError
+from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.fleet import Fleet, Input, Outcome, Part, Share, Split, Task
+from caraway_engine.stages import Measured, Mode, Reading, Stage
+from caraway_scheduler.dispatch.placing import Slots
+from caraway_scheduler.dispatch.tallies import DispatchTallies
+
+logger = logging.getLogger(__name__)
+ATTEMPTS = 3
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What all tasks of a query share. `shares` holds for each divided table its cut by slot."""
+
+    query_id: QueryId
+    catalog: str
+    catalog_version: CatalogVersion
+    shares: Callable[[TableName], Sequence[Share]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """One task that came to its end, for EXPLAIN ANALYZE."""
+
+    stage: str
+    number: int
+    executor_id: ExecutorId
+    rows: int
+    size_bytes: int
+    elapsed_ms: float
+
+
+class StageRunner:
+    """Makes and keeps what stages hold, and makes again what was lost.
+
+    Use it as a context manager: leaving it stops the tasks under way and lets go of all parts.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        fleet: Fleet,
+        slots: Slots,
+        on_lost: Callable[[ExecutorId, str], None],
+        tallies: DispatchTallies,
+    ) -> None:
+        self._query = query
+        self._fleet = fleet
+        self._slots = slots
+        self._on_lost = on_lost
+        self._tallies = tallies
+        self._stages: dict[str, Stage] = {}
+        self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
+        self.ran: list[Ran] = []
+
+    async def make(self, stage: Stage) -> Measured:
+        """Run every task of a stage whose inputs are made; return the size of what it holds."""
+        self._stages[stage.name] = stage
+        started = time.perf_counter()
+        outcomes = await asyncio.gather(
+            *(self._outcome(stage.name, number) for number in range(stage.count))
+        )
+        self._tallies.stage_ended(stage.layout, (time.perf_counter() - started) * 1000)
+        parts = [part for outcome in outcomes for part in outcome.parts]
+        return Measured(sum(part.rows for part in parts), sum(part.size_bytes for part in parts))
+
+    async def stream(self, stage: Stage, number: int) -> BatchStream:
+        """Run a task of the last stage and read its rows; again elsewhere while none came."""
+        return await self._persistently(
+            stage,
+            number,
+            lambda executor_id, task, inputs: self._fleet.stream(executor_id, task, inputs),
+        )
+
+    def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        self._tasks.clear()
+
+    def _outcome(self, name: str, number: int) -> asyncio.Task[Outcome]:
+        """Return the task that makes or made a part of a stage, beginning it if there is none."""
+        key = (name, number)
+        task = self._tasks.get(key)
+        if task is None:
+            task = asyncio.ensure_future(self._run(self._stages[name], number))
+            self._tasks[key] = task
+        return task
+
+    async def _run(self, stage: Stage, number: int) -> Outcome:
+        outcome = await self._persistently(stage, number, self._fleet.run)
+        self.ran.append(
+            Ran(
+                stage.name,
+                number,
+                outcome.parts[0].executor_id,
+                sum(part.rows for part in outcome.parts),
+                sum(part.size_bytes for part in outcome.parts),
+                outcome.elapsed_ms,
+            )
+        )
+        return outcome
+
+    async def _persistently(
+        self,
+        stage: Stage,
+        number: int,
+        call: Callable[[ExecutorId, Task, Sequence[Input]], Coroutine[Any, Any, _Result]],
+    ) -> _Result:
+        """Call an executor; if it is lost, or an input is, do what is needed and try again."""
+        for attempt in range(1, ATTEMPTS + 1):
+            inputs = await self._inputs(stage, number)
+            executor_id = self._executor(stage, number, inputs)
+            self._tallies.assigned(executor_id)
+            try:
+                return await call(executor_id, self._task(stage, number), inputs)
+            except ExecutorLostError as exc:
+                self._lose(exc.executor_id, exc.cause)
+                last: Exception = exc
+            except PartLostError as exc:
+                self._forget(stage, number, inputs, exc.executor_id)
+                last = exc
+            logger.warning(
+                "task runs again",
+                extra={
+                    "query_id": self._query.query_id, "stage": stage.name, "task": number,
+                    "attempt": attempt, "cause": str(last),
+                },
+            )  # fmt: skip
+        raise ExecutionError(
+            f"stage {stage.name} of the query failed {ATTEMPTS} times because executors were "
+            f"lost, the last time with: {last}; run it again when the cluster is well"
+        ) from last
+
+    def _executor(self, stage: Stage, number: int, inputs: Sequence[Input]) -> ExecutorId:
+        if stage.layout == "single":
+            return self._slots.nearest([part for each in inputs for part in each.parts])
+        own = [reading.name for reading in stage.readings if reading.mode is Mode.OWN]
+        parts = [part for each in inputs if each.name in own for part in each.parts]
+        if parts and stage.layout == "slots":
+            return self._slots.nearest(parts)
+        return self._slots.executor(number)
+
+    def _task(self, stage: Stage, number: int) -> Task:
+        hashed = stage.hashed
+        return Task(
+            self._query.query_id,
+            stage.name,
+            self._query.catalog,
+            self._query.catalog_version,
+            stage.plan,
+            stage.schema,
+            tuple(self._query.shares(table)[number] for table in sorted(stage.tables)),
+            Split(hashed.keys, hashed.count, hashed.extra) if hashed else None,
+        )
+
+    async def _inputs(self, stage: Stage, number: int) -> list[Input]:
+        return [
+            Input(reading.name, reading.schema, tuple(await self._parts(stage, number, reading)))
+            for reading in stage.readings
+        ]
+
+    async def _parts(self, stage: Stage, number: int, reading: Reading) -> list[Part]:
+        source = self._stages[reading.stage]
+        wanted = range(source.count)
+        if reading.mode is Mode.OWN:
+            # Task i of n reads what tasks i, i+n, ... made: its own, when there are as many.
+            wanted = range(number, source.count, stage.count)
+        made = await asyncio.gather(*(self._outcome(source.name, each) for each in wanted))
+        if reading.mode is Mode.PARTITION:
+            return [outcome.parts[number] for outcome in made]
+        return [part for outcome in made for part in outcome.parts]
+
+    def _lose(self, executor_id: ExecutorId, cause: str) -> None:
+        self._on_lost(executor_id, cause)
+        self._slots.lose(executor_id)
+        for key, task in list(self._tasks.items()):
+            if _is_made(task) and any(
+                part.executor_id == executor_id for part in task.result().parts
+            ):
+                del self._tasks[key]
+
+    def _forget(
+        self, stage: Stage, number: int, inputs: Sequence[Input], executor_id: ExecutorId | None
+    ) -> None:
+        """Let go of the inputs that are lost, so that asking for them makes them again."""
+        del number
+        held = {id(part) for each in inputs for part in each.parts}
+        for reading in stage.readings:
+            for each in range(self._stages[reading.stage].count):
+                task = self._tasks.get((reading.stage, each))
+                if task is None or not _is_made(task):
+                    continue
+                parts = task.result().parts
+                is_lost = executor_id is None or any(
+                    part.executor_id == executor_id for part in parts
+                )
+                if is_lost and any(id(part) in held for part in parts):
+                    del self._tasks[(reading.stage, each)]
+
+
+def _is_made(task: asyncio.Task[Outcome]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None
+
+
+def sizes(measured: Mapping[str, Measured]) -> int:
+    return sum(each.size_bytes for each in measured.values())
