@@ -1,0 +1,110 @@
+"""Plans statements over tables without rows, with sizes made up by the test."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from datafusion import SessionConfig, SessionContext
+from datafusion.substrait import Producer
+from substrait.plan_pb2 import Plan
+
+from caraway_core.ids import TableName
+from caraway_engine.fragments import Inputs
+from caraway_engine.sessions import CATALOG
+from caraway_engine.stage_schemas import StageSchemas
+from caraway_engine.stages import Cluster, Measured, Planner, Stage, StageGraph, TableFacts, safety
+from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.inputs import INPUT_SCHEMA
+
+MB = 2**20
+LARGE = 1000 * MB
+SCHEMAS = {
+    "facts": pa.schema(
+        {
+            "id": pa.int64(), "dim": pa.int64(), "other": pa.int64(), "word": pa.string_view(),
+            "price": pa.decimal128(15, 2), "weight": pa.float64(), "day": pa.date32(),
+        }
+    ),
+    "more": pa.schema({"id": pa.int64(), "dim": pa.int64(), "amount": pa.int32()}),
+    "dims": pa.schema({"dim": pa.int64(), "label": pa.string_view()}),
+}  # fmt: skip
+SIZES = {"facts": LARGE, "more": LARGE // 2, "dims": MB}
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Every graph on the way to the last one, and what answers questions about fragments."""
+
+    graphs: tuple[StageGraph, ...]
+    schemas: StageSchemas
+    planner: Planner
+
+    @property
+    def graph(self) -> StageGraph:
+        return self.graphs[-1]
+
+    @property
+    def root(self) -> Stage:
+        assert self.graph.root is not None
+        return self.graph.root
+
+    @property
+    def stages(self) -> Iterator[Stage]:
+        yield from self.graph.stages.values()
+        yield self.root
+
+    def notes(self) -> list[str]:
+        return [stage.note for stage in self.graph.stages.values()]
+
+
+def context() -> tuple[SessionContext, Inputs]:
+    made = SessionContext(
+        SessionConfig().with_target_partitions(2).with_default_catalog_and_schema(CATALOG, "public")
+    )
+    for name, schema in SCHEMAS.items():
+        empty = pa.RecordBatch.from_pylist([], schema=schema)
+        made.register_record_batches(name, [[empty]])
+    inputs = Inputs()
+    made.catalog(CATALOG).register_schema(INPUT_SCHEMA, inputs)
+    return made, inputs
+
+
+def substrait(made: SessionContext, sql: str) -> tuple[Plan, str]:
+    optimized = made.sql(sql).optimized_logical_plan()
+    plan = Plan()
+    plan.ParseFromString(Producer.to_substrait_plan(optimized, made).encode())
+    return plan, optimized.display_indent()
+
+
+def objection(sql: str) -> str | None:
+    made, _ = context()
+    plan, text = substrait(made, sql)
+    return safety.objection(plan, text, Functions(plan))
+
+
+def planned(
+    sql: str, measure: Callable[[Stage], int] = lambda _stage: MB, slots: int = 2
+) -> Planned:
+    """Plan to the end, each stage being as large as `measure` says."""
+    plan, text = substrait(context()[0], sql)
+    assert safety.objection(plan, text, Functions(plan)) is None
+    return planned_from(plan, measure, slots)
+
+
+def planned_from(
+    plan: Plan, measure: Callable[[Stage], int] = lambda _stage: MB, slots: int = 2
+) -> Planned:
+    made, inputs = context()
+    schemas = StageSchemas(made, inputs)
+    tables = {
+        TableName(name): TableFacts(SIZES[name], len(SCHEMAS[name]), True) for name in SCHEMAS
+    }
+    planner = Planner(plan, Cluster(slots, 8 * 1024 * MB, tables), schemas)
+    sizes: dict[str, Measured] = {}
+    graphs = [planner.advance(sizes)]
+    while graphs[-1].root is None:
+        new = [stage for name, stage in graphs[-1].stages.items() if name not in sizes]
+        assert new, "the graph has no root, and nothing left to be measured"
+        sizes.update({stage.name: Measured(10, measure(stage)) for stage in new})
+        graphs.append(planner.advance(sizes))
+    return Planned(tuple(graphs), schemas, planner)

@@ -1,0 +1,192 @@
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from caraway_engine.stages import Mode
+from caraway_engine.stages.inputs import INPUT_PREFIX
+from tests.engine.stages.planning import (
+    LARGE,
+    MB,
+    Planned,
+    context,
+    planned,
+    planned_from,
+    substrait,
+)
+
+STATEMENTS = (
+    "SELECT * FROM facts WHERE id > 5",
+    "SELECT count(*) FROM facts",
+    "SELECT dim, sum(price), avg(price), avg(weight), count(*), min(word) FROM facts GROUP BY dim",
+    "SELECT dim, count(DISTINCT word), sum(DISTINCT other) FROM facts GROUP BY dim",
+    "SELECT median(weight) FROM facts",
+    "SELECT word, median(weight) FROM facts GROUP BY word",
+    "SELECT * FROM facts ORDER BY price LIMIT 3 OFFSET 2",
+    "SELECT * FROM facts ORDER BY price",
+    "SELECT id FROM facts LIMIT 7",
+    "SELECT f.id, label FROM facts f JOIN dims d ON f.dim = d.dim",
+    "SELECT f.id, label FROM facts f LEFT JOIN dims d ON f.dim = d.dim AND f.id > 3",
+    "SELECT f.id, label FROM facts f RIGHT JOIN dims d ON f.dim = d.dim",
+    "SELECT f.id, label FROM facts f FULL JOIN dims d ON f.dim = d.dim",
+    "SELECT f.id, amount FROM facts f JOIN more m ON f.id = m.id",
+    "SELECT f.id, amount FROM facts f LEFT JOIN more m ON f.id = m.id AND f.other < m.amount",
+    "SELECT f.id, amount FROM facts f RIGHT JOIN more m ON f.id + 1 = m.id * 2",
+    "SELECT f.id, amount FROM facts f FULL JOIN more m ON f.id = m.id",
+    "SELECT id FROM facts f WHERE EXISTS (SELECT 1 FROM more m WHERE m.id = f.id)",
+    "SELECT id FROM facts f WHERE NOT EXISTS (SELECT 1 FROM more m WHERE m.id = f.id)",
+    "SELECT id FROM facts f WHERE id > 9 OR EXISTS (SELECT 1 FROM more m WHERE m.id = f.id)",
+    "SELECT id FROM dims d JOIN facts f ON f.dim = d.dim WHERE price > (SELECT avg(price) FROM facts)",
+    "SELECT id, row_number() OVER (PARTITION BY dim ORDER BY price) FROM facts",
+    "SELECT id, sum(price) OVER (ORDER BY day) FROM facts",
+    "SELECT id FROM facts UNION ALL SELECT id FROM more UNION ALL SELECT dim FROM dims",
+    "SELECT id, dim FROM facts INTERSECT SELECT id, dim FROM more",
+    "SELECT id, dim FROM facts EXCEPT SELECT id, dim FROM more",
+    "SELECT a.dim, n, m FROM (SELECT dim, count(*) n FROM facts GROUP BY dim) a "
+    "JOIN (SELECT dim, sum(amount) m FROM more GROUP BY dim) b ON a.dim = b.dim",
+    "SELECT label, sum(amount) FROM facts f JOIN more m ON f.id = m.id JOIN dims d "
+    "ON d.dim = m.dim GROUP BY label ORDER BY 2 DESC LIMIT 5",
+    "SELECT count(*) FROM facts f JOIN more m ON f.id = m.id",
+)  # fmt: skip
+
+
+def check(made: Planned) -> None:
+    known = {}
+    for stage in made.stages:
+        for reading in stage.readings:
+            assert reading.stage in known, "a stage reads only what comes before it: no cycles"
+            source = known[reading.stage]
+            extra = source.hashed.extra if source.hashed else 0
+            assert reading.schema == source.schema if not extra else (
+                list(reading.schema) == list(source.schema)[:-extra]
+            )  # fmt: skip
+            if reading.mode is Mode.PARTITION:
+                assert source.hashed is not None
+                assert stage.layout == "partitions"
+                assert stage.count == source.hashed.count
+            else:
+                assert source.hashed is None
+            assert f"{INPUT_PREFIX}{reading.stage}".encode() in stage.plan
+        names = [reading.stage for reading in stage.readings]
+        assert len({(each.stage, each.mode) for each in stage.readings}) == len(names)
+        assert stage.plan.count(INPUT_PREFIX.encode()) >= len(set(names))
+        assert made.schemas.schema(stage.plan) == stage.schema
+        assert not stage.tables or stage.layout == "slots"
+        assert stage.name not in known, "each input is produced once"
+        known[stage.name] = stage
+    read = {reading.stage for stage in made.stages for reading in stage.readings}
+    for earlier, later in zip(made.graphs, made.graphs[1:], strict=False):
+        assert dict(earlier.stages).items() <= dict(later.stages).items()
+    assert made.root.hashed is None
+    assert read <= set(known)
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+@pytest.mark.parametrize("size", [1000, 50 * MB, 10 * LARGE], ids=["small", "middle", "large"])
+def test_every_graph_is_whole_and_its_schemas_meet(sql: str, size: int) -> None:
+    check(planned(sql, lambda _stage: size))
+
+
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(st.sampled_from(STATEMENTS), st.integers(1, 7), st.integers(0, 2**32))
+def test_graphs_hold_for_any_sizes_and_slots(sql: str, slots: int, seed: int) -> None:
+    sizes = random.Random(seed)
+    check(planned(sql, lambda _stage: int(10 ** sizes.uniform(0, 11)), slots))
+
+
+def test_the_same_sizes_give_the_same_graph() -> None:
+    made, _ = context()
+    plan, _ = substrait(made, STATEMENTS[-2])
+
+    assert planned_from(plan).graph == planned_from(plan).graph
+
+
+def test_a_small_table_alone_needs_no_exchange() -> None:
+    made = planned("SELECT label, count(*) FROM dims GROUP BY label")
+
+    assert not made.graph.stages
+    assert made.root.layout == "single"
+
+
+def test_filters_and_projections_run_where_the_data_is() -> None:
+    made = planned("SELECT id + 1 FROM facts WHERE weight > 2", slots=3)
+
+    assert not made.graph.stages
+    assert (made.root.layout, made.root.count) == ("slots", 3)
+    assert made.root.tables == {"facts"}
+
+
+def test_a_small_table_is_joined_without_moving_anything() -> None:
+    made = planned("SELECT f.id, label FROM facts f JOIN dims d ON f.dim = d.dim")
+
+    assert not made.graph.stages
+    assert made.root.layout == "slots"
+
+
+def test_a_side_measured_small_is_broadcast_to_the_shares_of_the_other() -> None:
+    made = planned("SELECT f.*, amount FROM facts f JOIN more m ON f.id = m.id")
+
+    assert [stage.tables for stage in made.graph.stages.values()] == [{"more"}]
+    assert made.root.tables == {"facts"}
+    assert [reading.mode for reading in made.root.readings] == [Mode.ALL]
+
+
+def test_a_side_measured_large_is_parted_by_hash_with_the_other() -> None:
+    sql = "SELECT f.id, amount FROM facts f JOIN more m ON f.id = m.id"
+
+    made = planned(sql, lambda _stage: 10 * LARGE)
+
+    assert made.root.layout == "partitions"
+    assert [reading.mode for reading in made.root.readings] == [Mode.PARTITION] * 2
+    hashed = [stage.hashed for stage in made.graph.stages.values() if stage.hashed]
+    assert [each.keys for each in hashed] == [(0,), (0,)]
+
+
+def test_a_small_preserved_side_reduces_the_other_before_they_meet() -> None:
+    sql = "SELECT m.id, f.word FROM more m LEFT JOIN facts f ON f.id = m.id"
+
+    made = planned(sql)
+
+    assert "rows that have a match" in made.notes()
+    assert made.root.readings[0].mode is Mode.OWN
+
+
+def test_few_groups_are_put_together_by_one_task_and_many_by_their_hash() -> None:
+    sql = "SELECT dim, sum(price) FROM facts GROUP BY dim"
+
+    few, many = planned(sql), planned(sql, lambda _stage: 10 * LARGE)
+
+    assert few.root.layout == "single"
+    assert many.root.layout == "partitions"
+    assert next(reversed(list(many.graph.stages.values()))).hashed is not None
+
+
+def test_partitions_are_as_many_as_memory_asks_for() -> None:
+    sql = "SELECT dim, sum(price) FROM facts GROUP BY dim"
+
+    made = planned(sql, lambda _stage: 4 * LARGE)
+
+    assert made.root.count >= 2 * 4 * LARGE / (128 * MB) / 2
+
+
+def test_a_join_on_the_keys_of_its_groups_moves_nothing_again() -> None:
+    made = planned(
+        "SELECT dim, sum(n) FROM (SELECT dim, word, count(*) n FROM facts GROUP BY dim, word) t "
+        "GROUP BY dim", lambda _stage: 10 * LARGE,
+    )  # fmt: skip
+
+    assert made.root.layout == "partitions"
+
+
+def test_top_rows_are_taken_by_each_task_and_then_of_all() -> None:
+    made = planned("SELECT * FROM facts ORDER BY price LIMIT 3 OFFSET 2")
+
+    assert made.notes() == ["first rows"]
+    assert made.root.layout == "single"
+
+
+def test_a_count_of_a_join_carries_no_columns_but_loses_no_rows() -> None:
+    made = planned("SELECT count(*) FROM facts f LEFT JOIN dims d ON f.id < d.dim")
+
+    check(made)
