@@ -25,6 +25,7 @@ SECRET_STORES: Mapping[str, str] = {
 
 STATE_STORES: Mapping[str, str] = {
     "sqlite": "caraway_plugins.stores.sqlite:SqliteStateStore",
+    "redis": "caraway_plugins.stores.redis:RedisStateStore",
 }
 
 RESULT_STORES: Mapping[str, str] = {
@@ -33,11 +34,15 @@ RESULT_STORES: Mapping[str, str] = {
 
 EXECUTORS: Mapping[str, str] = {
     "in-process": "caraway_executor.local:LocalExecutor",
+    "worker": "caraway_executor.worker:Worker",
 }
 
 COMMANDS: Mapping[str, str] = {
     "run": "caraway_scheduler.command:run",
     "validate": "caraway_scheduler.command:validate",
+    "head": "caraway_cluster.head:run",
+    "scheduler": "caraway_scheduler.command:schedule",
+    "executor": "caraway_executor.command:run",
 }
 
 EXTRAS: Mapping[str, str] = {

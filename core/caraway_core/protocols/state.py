@@ -22,6 +22,14 @@ class StateStore(Protocol):
     CarawayError when the store cannot do its work, and ShuttingDownError once it is closed.
     """
 
+    async def check(self) -> Sequence[str]:
+        """Find out at start whether the store can be trusted; returns warnings for the user.
+
+        Raises:
+            CarawayError: it cannot be reached, or would lose what it acknowledged.
+        """
+        ...
+
     async def get(self, key: str) -> Entry | None: ...
 
     async def scan(self, prefix: str) -> Sequence[Entry]:

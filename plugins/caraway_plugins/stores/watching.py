@@ -1,18 +1,51 @@
 """Following what is written under a prefix.
 
 A watcher keeps no queue: it keeps the revision up to which it read, and reads on from the
-table, which holds the newest entry of each key. So a slow watcher costs no memory, and gets the
+store, which holds the newest entry of each key. So a slow watcher costs no memory, and gets the
 latest entry of a key that was written many times meanwhile.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
 
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.protocols.state import Entry
-from caraway_plugins.stores.sqlite.entries import TRACE_KEPT_S, Page
+
+TRACE_KEPT_S = 3600.0
+"""How long a store remembers a deletion for watchers to see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Changes after a revision, oldest first, and the revision up to which they are complete.
+
+    Deletions up to `forgotten` left no trace.
+    """
+
+    entries: Sequence[Entry]
+    upto: int
+    forgotten: int
+
+
+class Beginnings:
+    """Watchers that have not begun yet. Whoever reads waits for them first: what is written
+    after the reading is then seen by the watcher, also where reads overtake writes."""
+
+    def __init__(self) -> None:
+        self._pending: list[Callable[[], Awaitable[int]]] = []
+
+    def add(self, start: Callable[[], Awaitable[int]]) -> None:
+        self._pending.append(start)
+
+    async def wait(self) -> None:
+        """Wait until every watcher has begun, or failed to, which its own iteration tells."""
+        while self._pending:
+            start = self._pending[0]
+            await asyncio.wait((asyncio.shield(start()),))
+            if self._pending and self._pending[0] is start:
+                self._pending.pop(0)
 
 
 class Watcher(AsyncIterator[Entry]):
@@ -21,7 +54,7 @@ class Watcher(AsyncIterator[Entry]):
     def __init__(
         self,
         prefix: str,
-        start: Future[int],
+        start: Callable[[], Awaitable[int]],
         changes: Callable[[str, int], Awaitable[Page]],
         poll_s: float,
     ) -> None:
@@ -52,7 +85,7 @@ class Watcher(AsyncIterator[Entry]):
     async def _read_on(self) -> None:
         if self._after is None:
             # Shielded: a caller that gives up waiting must not cancel it for its next call.
-            self._after = await asyncio.shield(asyncio.wrap_future(self._start))
+            self._after = await asyncio.shield(self._start())
         page = await self._changes(self._prefix, self._after)
         if page.forgotten > self._after:
             raise CarawayError(

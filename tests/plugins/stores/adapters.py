@@ -1,5 +1,6 @@
 """The stores that are held to the suites. A new adapter joins by a line here."""
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -9,7 +10,9 @@ from typing import Any
 from caraway_core import registry
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
+from caraway_plugins.stores.redis import RedisStateStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
+from tests.kit import valkey
 
 POLL_S = 0.01
 
@@ -48,7 +51,15 @@ def _sqlite(folder: Path, clock: Callable[[], float]) -> StateStore:
     return SqliteStateStore(folder / "state.db", clock, poll_s=POLL_S)
 
 
-STATE: dict[str, Callable[[Path, Callable[[], float]], StateStore]] = {"sqlite": _sqlite}
+def _redis(folder: Path, clock: Callable[[], float]) -> StateStore:
+    url = f"{os.environ[valkey.ENVIRON]}?prefix={folder}"
+    return RedisStateStore(url, clock, poll_s=POLL_S)
+
+
+STATE: dict[str, Callable[[Path, Callable[[], float]], StateStore]] = {
+    "sqlite": _sqlite,
+    "redis": _redis,
+}
 RESULTS = tuple(registry.RESULT_STORES)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import Entry
-from caraway_plugins.stores.sqlite import SqliteStateStore, entries, errors, file
+from caraway_plugins.stores import watching
+from caraway_plugins.stores.sqlite import SqliteStateStore, errors, file
 from tests.plugins.stores.adapters import POLL_S, Clock
 
 # Codes that a defect of ours would cause, or that are no errors; the others need advice.
@@ -176,7 +177,7 @@ async def test_expired_entries_and_old_deletions_leave_the_file(tmp_path: Path) 
     await store.compare_and_set("other", b"x", expected=None)
     left = "SELECT count(*), count(value) FROM entries"
     assert rows(tmp_path / "state.db", left) == [(11, 1)]
-    clock.now += entries.TRACE_KEPT_S
+    clock.now += watching.TRACE_KEPT_S
     await store.compare_and_set("another", b"x", expected=None)
     assert rows(tmp_path / "state.db", left) == [(2, 2)]
     await store.aclose()
@@ -188,7 +189,7 @@ async def test_watcher_that_missed_forgotten_deletions_is_told(tmp_path: Path) -
     revision = await store.compare_and_set("a", b"1", expected=None)
     watcher = store.watch("")
     await store.compare_and_set("a", None, expected=revision)
-    clock.now += entries.TRACE_KEPT_S
+    clock.now += watching.TRACE_KEPT_S
     await store.compare_and_set("b", b"1", expected=None)
     with pytest.raises(CarawayError, match="watch anew"):
         await anext(watcher)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores.sqlite.file import transaction
+from caraway_plugins.stores.watching import TRACE_KEPT_S, Page
 
-TRACE_KEPT_S = 3600.0
 PAGE_ENTRIES = 256
 SWEPT_AT_ONCE = 256
 
@@ -27,16 +27,6 @@ class Write:
     value: bytes | None
     expected: int | None
     ttl_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Changes after a revision, oldest first, and the revision up to which they are complete."""
-
-    entries: Sequence[Entry]
-    upto: int
-    forgotten: int
-    is_sweep_due: bool
 
 
 def get(connection: sqlite3.Connection, key: str, now: float) -> Entry | None:
@@ -92,7 +82,7 @@ def changes(connection: sqlite3.Connection, prefix: str, after: int, now: float)
         found = [_entry(row) for row in rows]
         if len(found) == PAGE_ENTRIES:
             upto = found[-1].revision
-        return Page(found, upto, forgotten, _is_sweep_due(connection, now))
+        return Page(found, upto, forgotten)
 
 
 def _sweep(connection: sqlite3.Connection, now: float) -> None:
@@ -130,7 +120,8 @@ def _counters(connection: sqlite3.Connection) -> tuple[int, int]:
     return last, forgotten
 
 
-def _is_sweep_due(connection: sqlite3.Connection, now: float) -> bool:
+def is_sweep_due(connection: sqlite3.Connection, now: float) -> bool:
+    """Whether an entry expired whose deletion is not made yet."""
     found = connection.execute(
         "SELECT 1 FROM entries WHERE expires_at <= ? AND value IS NOT NULL LIMIT 1", (now,)
     )

@@ -1,5 +1,6 @@
 """The state store over one SQLite file."""
 
+import asyncio
 import sqlite3
 import time
 import weakref
@@ -8,9 +9,9 @@ from pathlib import Path
 
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores.sqlite import entries, logs
-from caraway_plugins.stores.sqlite.entries import Page, Write
+from caraway_plugins.stores.sqlite.entries import Write
 from caraway_plugins.stores.sqlite.lane import Lane
-from caraway_plugins.stores.sqlite.watching import Watcher
+from caraway_plugins.stores.watching import Beginnings, Page, Watcher
 
 POLL_S = 0.25
 
@@ -34,13 +35,20 @@ class SqliteStateStore:
         self._reads = Lane(path, "caraway-state-read")
         # Weak: a watcher that nobody iterates any more needs no waking.
         self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+        self._begun = Beginnings()
+
+    async def check(self) -> Sequence[str]:
+        """Construction has checked everything."""
+        return ()
 
     async def get(self, key: str) -> Entry | None:
         """Return the live entry of the key."""
+        await self._begun.wait()
         return await self._reads.run(lambda file: entries.get(file, key, self._clock()))
 
     async def scan(self, prefix: str) -> Sequence[Entry]:
         """Return the live entries under the prefix, in key order."""
+        await self._begun.wait()
         return await self._reads.run(lambda file: entries.scan(file, prefix, self._clock()))
 
     async def compare_and_set(
@@ -77,8 +85,9 @@ class SqliteStateStore:
         """
         # In the queue of writes: what the caller writes after this call comes after it there.
         start = self._writes.submit(entries.revision)
-        watcher = Watcher(prefix, start, self._changes, self._poll_s)
+        watcher = Watcher(prefix, lambda: asyncio.wrap_future(start), self._changes, self._poll_s)
         self._watchers.add(watcher)
+        self._begun.add(lambda: asyncio.wrap_future(start))
         return watcher
 
     async def aclose(self) -> None:
@@ -91,10 +100,8 @@ class SqliteStateStore:
         def read(file: sqlite3.Connection) -> Page:
             return entries.changes(file, prefix, after, self._clock())
 
-        page = await self._reads.run(read)
-        if not page.is_sweep_due:
-            return page
-        await self._writes.run(lambda file: entries.sweep(file, self._clock()))
+        if await self._reads.run(lambda file: entries.is_sweep_due(file, self._clock())):
+            await self._writes.run(lambda file: entries.sweep(file, self._clock()))
         return await self._reads.run(read)
 
     def _wake(self) -> None:

@@ -1,0 +1,79 @@
+"""Where the server is, and how to sign in: read from a URL, and told without the password."""
+
+import ssl
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from caraway_core.errors import CarawayError
+
+_PORT = 6379
+_SCHEMES = ("redis", "rediss", "unix")
+_PARAMETERS = ("ca", "db", "durability", "prefix")
+_DURABILITIES = ("always", "any")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """A server, a database of it, and the prefix of every key of this store there.
+
+    `durability` is `always`, or `any` where a server that may lose writes shall be used.
+    """
+
+    name: str
+    prefix: str
+    durability: str
+    connection: dict[str, Any] = field(repr=False)
+
+
+def parse(url: str) -> ServerAddress:
+    """Read `redis://[user][:password@]host[:port][/db]`, `rediss://...` or `unix:///path`.
+
+    Raises:
+        CarawayError: it is none of these; the message does not hold the password.
+    """
+    try:
+        parts = urlsplit(url)
+        return _parse(parts)
+    except ValueError as exc:
+        raise CarawayError(
+            f"the URL of the state store cannot be read: {exc}; write "
+            "redis://[user][:password@]host[:port][/db][?prefix=name], or rediss:// for TLS"
+        ) from None
+
+
+def _parse(parts: SplitResult) -> ServerAddress:
+    if parts.scheme not in _SCHEMES:
+        raise ValueError(f"scheme '{parts.scheme}' is none of {', '.join(_SCHEMES)}")
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if unknown := sorted(query.keys() - set(_PARAMETERS)):
+        raise ValueError(f"no parameter '{unknown[0]}'; known: {', '.join(_PARAMETERS)}")
+    durability = query.get("durability", "always")
+    if durability not in _DURABILITIES:
+        raise ValueError(f"durability must be one of {', '.join(_DURABILITIES)}")
+    connection: dict[str, Any] = {"db": _db(parts, query)}
+    if parts.username:
+        connection["username"] = unquote(parts.username)
+    if parts.password:
+        connection["password"] = unquote(parts.password)
+    if parts.scheme == "unix":
+        connection["path"] = parts.path
+        name = f"unix://{parts.path}"
+    else:
+        connection |= {"host": parts.hostname or "localhost", "port": parts.port or _PORT}
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else connection["host"]
+        name = f"{parts.scheme}://{host}:{connection['port']}/{connection['db']}"
+    if parts.scheme == "rediss":
+        # Trusts the authorities of the machine unless one is named.
+        connection |= {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True}
+        if "ca" in query:
+            connection["ssl_ca_certs"] = query["ca"]
+    prefix = query.get("prefix") or "caraway"
+    return ServerAddress(name, f"{prefix}:", durability, connection)
+
+
+def _db(parts: SplitResult, query: dict[str, str]) -> int:
+    text = query.get("db", "" if parts.scheme == "unix" else parts.path.strip("/")) or "0"
+    if not text.isascii() or not text.isdigit():
+        raise ValueError(f"database '{text}' is not a number")
+    return int(text)

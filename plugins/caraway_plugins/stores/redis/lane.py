@@ -1,0 +1,164 @@
+"""Calls of the store's script, one after another on a connection, many in one round trip."""
+
+import asyncio
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError, RedisError
+
+from caraway_core.errors import CarawayError, ShuttingDownError
+from caraway_plugins.stores.redis import errors
+from caraway_plugins.stores.redis.address import ServerAddress
+
+GIVE_UP_S = 10.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
+_AT_ONCE = 128
+_MOST_QUEUED = 10_000
+_PARTS = ("values", "index", "changes", "expiries", "traces", "counters", "")
+_SCRIPT = resources.files(__package__ or "").joinpath("state.lua").read_text()
+
+Argument = str | bytes | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    operation: str
+    arguments: tuple[Argument, ...]
+    outcome: Future[Any] = field(default_factory=Future)
+    token: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+class Lane:
+    """Runs calls in the order of arrival.
+
+    While the server is away calls are tried again for GIVE_UP_S; a write that was done but not
+    answered is recognised by its token and not done twice.
+    """
+
+    def __init__(
+        self, client: "Redis", address: ServerAddress, clock: Callable[[], float] | None
+    ) -> None:
+        self._client = client
+        self._address = address
+        self._clock = clock
+        self._keys = [address.prefix + part for part in _PARTS]
+        self._queue: deque[_Call] = deque()
+        self._worker: asyncio.Task[None] | None = None
+        self._sha = ""
+        self._is_closed = False
+
+    def submit(self, operation: str, *arguments: Argument) -> Future[Any]:
+        """Put the call at the end of the queue, at once and in the order of the calls.
+
+        Raises:
+            ShuttingDownError: the lane is closed.
+        """
+        if self._is_closed:
+            raise ShuttingDownError(f"state store {self._address.name} is closed")
+        if len(self._queue) >= _MOST_QUEUED:
+            raise CarawayError(
+                f"state store {self._address.name}: {_MOST_QUEUED} calls wait already; "
+                "the server is too slow or away"
+            )
+        call = _Call(operation, arguments)
+        self._queue.append(call)
+        return call.outcome
+
+    async def run(self, operation: str, *arguments: Argument) -> Any:
+        """Wait for the outcome. A call that is cancelled before its turn is never sent."""
+        return await self.outcome(self.submit(operation, *arguments))
+
+    async def outcome(self, future: Future[Any]) -> Any:
+        """Wait for something submitted, and see to it that it is sent."""
+        self._begin()
+        return await asyncio.wrap_future(future)
+
+    async def aclose(self) -> None:
+        """Finish what is queued."""
+        self._is_closed = True
+        if self._queue:
+            self._begin()
+        if self._worker is not None:
+            await self._worker
+
+    def _begin(self) -> None:
+        if self._worker is None or self._worker.done():
+            self._worker = asyncio.create_task(self._work())
+
+    async def _work(self) -> None:
+        while self._queue:
+            batch: list[_Call] = []
+            while self._queue and len(batch) < _AT_ONCE:
+                call = self._queue.popleft()
+                if call.outcome.set_running_or_notify_cancel():
+                    batch.append(call)
+            if batch:
+                await self._settle(batch)
+
+    async def _settle(self, batch: Sequence[_Call]) -> None:
+        try:
+            answers = await self._answers(batch)
+        except BaseException as exc:
+            # Also when this task is cancelled: nobody may wait for ever.
+            for call in batch:
+                call.outcome.set_exception(
+                    exc if isinstance(exc, Exception) else ShuttingDownError("cancelled")
+                )
+            if not isinstance(exc, Exception):
+                raise
+            return
+        for call, answer in zip(batch, answers, strict=True):
+            if isinstance(answer, Exception):
+                call.outcome.set_exception(errors.explained(self._address.name, answer))
+            else:
+                call.outcome.set_result(answer)
+
+    async def _answers(self, batch: Sequence[_Call]) -> Sequence[Any]:
+        """Send until there are answers.
+
+        Raises:
+            CarawayError: the server stays away; what it did with the writes is not known.
+        """
+        deadline = asyncio.get_running_loop().time() + GIVE_UP_S
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                answers = await self._send(batch)
+                passing = next((one for one in answers if errors.is_passing(one)), None)
+                if passing is None:
+                    return answers
+                failure: Exception = passing
+            except (RedisError, OSError) as exc:
+                if not errors.is_passing(exc):
+                    raise errors.explained(self._address.name, exc) from exc
+                failure = exc
+            if self._is_closed or asyncio.get_running_loop().time() + pause_s > deadline:
+                raise errors.explained(self._address.name, failure) from failure
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _send(self, batch: Sequence[_Call]) -> list[Any]:
+        if not self._sha:
+            self._sha = await self._client.script_load(_SCRIPT)
+        answers = await self._execute(batch)
+        if any(isinstance(answer, NoScriptError) for answer in answers):
+            # The server was restarted. Nothing of the batch was done.
+            self._sha = await self._client.script_load(_SCRIPT)
+            answers = await self._execute(batch)
+        return answers
+
+    async def _execute(self, batch: Sequence[_Call]) -> list[Any]:
+        now = "" if self._clock is None else repr(self._clock())
+        async with self._client.pipeline(transaction=False) as pipeline:
+            for call in batch:
+                pipeline.evalsha(
+                    self._sha, len(self._keys), *self._keys,
+                    call.operation, now, call.token, *call.arguments,
+                )  # fmt: skip
+            return await pipeline.execute(raise_on_error=False)

@@ -1,0 +1,183 @@
+"""The state store in a Redis or Valkey server, which several hosts may share."""
+
+import logging
+import weakref
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.connection import Connection, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from caraway_core.errors import CarawayError
+from caraway_core.protocols.state import Entry
+from caraway_plugins.stores.redis import address, durability, errors
+from caraway_plugins.stores.redis.address import ServerAddress
+from caraway_plugins.stores.redis.errors import StoreAwayError
+from caraway_plugins.stores.redis.lane import Lane
+from caraway_plugins.stores.watching import Beginnings, Page, Watcher
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.25
+ANSWER_S = 3.0
+FORMAT_VERSION = 1
+_PAGE_ENTRIES = 256
+_CONNECTIONS = 3
+
+
+class RedisStateStore:
+    """Keeps state in a server that is named by a URL.
+
+    Construction does no I/O; `check` says at start whether the server can be trusted. Writes
+    have a connection of their own, beside that of reads. Time is the server's, so that the
+    clocks of schedulers need not agree.
+
+    Raises:
+        CarawayError: the URL cannot be used.
+    """
+
+    def __init__(
+        self, url: str, clock: Callable[[], float] | None = None, *, poll_s: float = POLL_S
+    ) -> None:
+        self._address = address.parse(url)
+        self._poll_s = poll_s
+        self._client = _connect(self._address)
+        self._writes = Lane(self._client, self._address, clock)
+        self._reads = Lane(self._client, self._address, clock)
+        # Weak: a watcher that nobody iterates any more needs no waking.
+        self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+        self._begun = Beginnings()
+
+    async def check(self) -> Sequence[str]:
+        """Ask the server whether it keeps what it acknowledges; returns warnings.
+
+        Raises:
+            CarawayError: it cannot be reached, holds the state of another version, or may lose
+                acknowledged writes while the URL does not say `durability=any`.
+        """
+        found = int(await self._writes.run("format", FORMAT_VERSION))
+        if found != FORMAT_VERSION:
+            raise CarawayError(
+                f"state store {self._address.name}: format {found} is not the format "
+                f"{FORMAT_VERSION} of this version of Caraway; run the version that wrote it, or "
+                "give another ?prefix= in the URL"
+            )
+        try:
+            return await durability.warnings(self._client, self._address)
+        except (RedisError, OSError) as exc:
+            raise errors.explained(self._address.name, exc) from exc
+
+    async def get(self, key: str) -> Entry | None:
+        """Return the live entry of the key."""
+        await self._begun.wait()
+        answer = await self._reads.run("get", key)
+        return Entry(key, answer[0], answer[1]) if answer else None
+
+    async def scan(self, prefix: str) -> Sequence[Entry]:
+        """Return the live entries under the prefix, in key order."""
+        await self._begun.wait()
+        return [_entry(row) for row in await self._reads.run("scan", prefix, _end_of(prefix))]
+
+    async def compare_and_set(
+        self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
+    ) -> int | None:
+        """Write or delete if the key stands at the expected revision; return the new one.
+
+        Raises:
+            ValueError: the value is empty, which is how watchers are told of a deletion.
+        """
+        if value == b"":
+            raise ValueError(f"key '{key}': an empty value stands for a deletion; write None")
+        revision: int = await self._writes.run(
+            "compare_and_set",
+            key,
+            value or b"",
+            "absent" if expected is None else expected,
+            "" if ttl_s is None else ttl_s,
+        )
+        if not revision:
+            return None
+        self._wake()
+        return revision
+
+    async def append(self, log: str, record: bytes) -> int:
+        """Add a record to the end of the log and return its offset."""
+        offset: int = await self._writes.run("append", log, record)
+        return offset
+
+    async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
+        """Return up to `limit` records from the offset on."""
+        if limit <= 0:
+            return []
+        records: Sequence[bytes] = await self._reads.run("read_log", log, start, start + limit - 1)
+        return records
+
+    def watch(self, prefix: str) -> AsyncIterator[Entry]:
+        """Yield what is written from this call on, also through other stores, and what expires.
+
+        Goes by revisions, so that nothing is missed while the server is away.
+
+        Raises:
+            CarawayError: while iterating, when the server stays away, or when the watcher paused
+                so long that deletions are forgotten.
+        """
+        # In the queue of writes: what the caller writes after this call comes after it there.
+        start = self._writes.submit("revision")
+        watcher = Watcher(prefix, lambda: self._writes.outcome(start), self._changes, self._poll_s)
+        self._watchers.add(watcher)
+        self._begun.add(lambda: self._writes.outcome(start))
+        return watcher
+
+    async def aclose(self) -> None:
+        """Finish queued work and disconnect; watchers end."""
+        await self._reads.aclose()
+        await self._writes.aclose()
+        self._wake()
+        await self._client.aclose(close_connection_pool=True)
+
+    async def _changes(self, prefix: str, after: int) -> Page:
+        while True:
+            try:
+                answer = await self._reads.run("changes", prefix, after, _PAGE_ENTRIES)
+            except StoreAwayError as exc:
+                # The lane has paused between its attempts; a watcher outlasts the server.
+                logger.warning("watching goes on when the state store is back",
+                               extra={"prefix": prefix, "reason": exc.message})  # fmt: skip
+            else:
+                upto, forgotten, rows = answer
+                return Page([_entry(row) for row in rows], upto, forgotten)
+
+    def _wake(self) -> None:
+        for watcher in self._watchers:
+            watcher.wake()
+
+
+def _connect(server: ServerAddress) -> "Redis":
+    kinds = {"unix": UnixDomainSocketConnection, "rediss": SSLConnection}
+    kind = kinds.get(server.name.partition(":")[0], Connection)
+    pool = BlockingConnectionPool(
+        max_connections=_CONNECTIONS,
+        timeout=ANSWER_S,
+        connection_class=kind,
+        socket_timeout=ANSWER_S,
+        socket_connect_timeout=ANSWER_S,
+        # Lanes try again by themselves: the client would do a write twice.
+        retry=Retry(NoBackoff(), 0),
+        **server.connection,
+    )
+    return Redis(connection_pool=pool)
+
+
+def _end_of(prefix: str) -> bytes:
+    """Return the first text after all that begin with the prefix; empty: there is none."""
+    low = prefix.encode()
+    # No byte of UTF-8 is 0xFF, so the last one can always be raised.
+    return low[:-1] + bytes([low[-1] + 1]) if low else b""
+
+
+def _entry(row: Sequence[Any]) -> Entry:
+    key, value, revision = row
+    return Entry(key.decode(), value, revision)

