@@ -1,6 +1,6 @@
 """What a join asks of where its rows are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from substrait.algebra_pb2 import Expression, Rel
@@ -68,9 +68,9 @@ def _key(expression: Expression, left_width: int, functions: Functions) -> Key |
     first, second = (argument.value for argument in call.arguments)
     sides = [_side(first, left_width), _side(second, left_width)]
     if sides == ["left", "right"]:
-        return Key(first, _moved(second, -left_width), name)
+        return Key(first, moved(second, -left_width), name)
     if sides == ["right", "left"]:
-        return Key(second, _moved(first, -left_width), name)
+        return Key(second, moved(first, -left_width), name)
     return None
 
 
@@ -81,7 +81,8 @@ def _side(expression: Expression, left_width: int) -> str:
     return found.pop() if len(found) == 1 else "both"
 
 
-def _moved(expression: Expression, by: int) -> Expression:
+def moved(expression: Expression, by: int) -> Expression:
+    """Copy an expression with every column counted from elsewhere."""
     new = Expression()
     new.CopyFrom(expression)
     for each in fields(new):
@@ -105,8 +106,20 @@ def reduction(
         other.selection.direct_reference.struct_field.field = inside + number
         other.selection.root_reference.SetInParent()
         conditions.append(functions.call(equality, mine, other))
-    condition = conditions[0]
-    for each in conditions[1:]:
-        condition = functions.call("and", condition, each)
-    new.join.expression.CopyFrom(condition)
+    new.join.expression.CopyFrom(conjunction(conditions, functions))
     return new
+
+
+def conjunction(conditions: Sequence[Expression], functions: Functions) -> Expression:
+    """Join conditions with `and`."""
+    first, *others = conditions
+    for each in others:
+        first = functions.call("and", first, each)
+    return first
+
+
+def count_conditions(rel: Rel, functions: Functions) -> int:
+    """Count the conditions that a match must fulfil."""
+    if not rel.join.HasField("expression"):
+        return 0
+    return len(list(_conjuncts(rel.join.expression, functions)))

@@ -28,6 +28,7 @@ from caraway_engine.stages.relations import (
     walk,
     width,
 )
+from caraway_engine.stages.rewriting import lower_semi_joins
 from caraway_engine.stages.schemas import Schemas
 from caraway_engine.stages.visits import VISITS
 
@@ -42,7 +43,7 @@ class Planner:
         self.cluster = cluster
         self.schemas = schemas
         self.functions = Functions(plan)
-        self._root = plan.relations[0].root.input
+        self._root = lower_semi_joins(plan.relations[0].root.input, self.functions)
         self.divided = _divided(self._root, cluster)
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}

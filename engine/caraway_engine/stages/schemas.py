@@ -17,6 +17,10 @@ class Schemas(Protocol):
         """Return the schema of a fragment's rows, as they enter an exchange."""
         ...
 
+    def text(self, plan: bytes) -> str:
+        """Word a fragment for a reader."""
+        ...
+
     def leaf(self, name: str, schema: pa.Schema) -> Rel:
         """Make the relation that reads an exchange, and let `schema` know of it."""
         ...

@@ -4,7 +4,8 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -22,7 +23,9 @@ from caraway_engine import distribution, shares
 from caraway_engine.distribution import Analysis
 from caraway_engine.sessions import Session
 from caraway_engine.stages import Cluster, Planner, StageGraph
+from caraway_scheduler.dispatch import explaining
 from caraway_scheduler.dispatch.driving import Drive
+from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.placing import Slots, none_ready
 from caraway_scheduler.dispatch.running import ATTEMPTS, Query, StageRunner
@@ -54,7 +57,7 @@ class ClusterDispatch:
         local: LocalEngine,
         origin: str,
         tallies: DispatchTallies,
-        owner: "MemoryOwner",
+        owner: MemoryOwner,
     ) -> None:
         self._fleet = fleet
         self._membership = membership
@@ -93,7 +96,9 @@ class ClusterDispatch:
             return await self._local.execute(query_id, statement)
         started = time.perf_counter()
         analysis = await asyncio.to_thread(session.analyse, statement)
-        if analysis.is_diagnostic or analysis.reads_system or not analysis.tables:
+        if analysis.is_diagnostic:
+            return await self._explained(query_id, statement, session)
+        if analysis.reads_system or not analysis.tables:
             return await self._local.execute(query_id, statement)
         if analysis.tables & distribution.memory_tables(session.snapshot.tables):
             return await self._at_owner(query_id, statement, analysis)
@@ -102,8 +107,69 @@ class ClusterDispatch:
             planner, graph = await asyncio.to_thread(self._planned, session, analysis)
             self._tallies.planned((time.perf_counter() - started) * 1000)
             if graph.stages or graph.root is None or graph.root.layout != "single":
-                return await self._staged(query_id, session, analysis, planner, graph)
+                staged = await self._staged(query_id, session, analysis, planner, graph)
+                return staged.stream
         return await self._whole(query_id, statement, analysis)
+
+    async def _explained(
+        self, query_id: QueryId, statement: Statement, session: Session
+    ) -> BatchStream:
+        """Add to what the engine says of a statement where the cluster would run it, or ran it."""
+        inner = explaining.parse(statement.sql)
+        if inner is None:
+            return await self._local.execute(query_id, statement)
+        wanted = replace(statement, sql=inner.statement)
+        analysis = await asyncio.to_thread(session.analyse, wanted)
+        if analysis.reads_system or not analysis.tables:
+            return await self._local.execute(query_id, statement)
+        await self._wait_for_executor()
+        if analysis.plan is None:
+            return await self._explained_whole(query_id, statement, analysis, inner)
+        planner, graph = await asyncio.to_thread(self._planned, session, analysis)
+        if not graph.stages and graph.root is not None and graph.root.layout == "single":
+            return await self._explained_whole(query_id, statement, analysis, inner)
+        if inner.is_run:
+            return await self._explained_run(query_id, session, analysis, planner, graph)
+        graph = await asyncio.to_thread(explaining.foreseen, planner)
+        slots = Slots(self._ready, planner.cluster.slots)
+        text = explaining.describe(graph, planner.schemas.text, slots.executor)
+        local = await self._local.execute(query_id, statement)
+        return explaining.ExplainedStream(local, {"distributed_plan": text})
+
+    async def _explained_whole(
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        analysis: Analysis,
+        inner: explaining.Explained,
+    ) -> BatchStream:
+        if inner.is_run and analysis.written is None:
+            stream = await self._whole(query_id, statement, analysis)
+        else:
+            stream = await self._local.execute(query_id, statement)
+        said = {"distributed_plan": explaining.whole(analysis.objection)}
+        return explaining.ExplainedStream(stream, said)
+
+    async def _explained_run(
+        self,
+        query_id: QueryId,
+        session: Session,
+        analysis: Analysis,
+        planner: Planner,
+        graph: StageGraph,
+    ) -> BatchStream:
+        staged = await self._staged(query_id, session, analysis, planner, graph)
+        stream, drive, runner = staged.stream, staged.drive, staged.runner
+        ran = explaining.RootCount()
+        try:
+            async for batch in stream:
+                ran.add(batch)
+            text = explaining.describe(
+                drive.graph, planner.schemas.text, runner.executor, runner.ran, ran
+            )
+        finally:
+            await stream.aclose()
+        return explaining.TextStream({"distributed_plan_with_metrics": text})
 
     async def _wait_for_executor(self) -> None:
         if self._membership.ready():
@@ -132,7 +198,7 @@ class ClusterDispatch:
         analysis: Analysis,
         planner: Planner,
         graph: StageGraph,
-    ) -> BatchStream:
+    ) -> "_Staged":
         slots = Slots(self._ready, planner.cluster.slots)
         cut = await asyncio.to_thread(_cut, session, planner.divided, len(slots))
         query = Query(query_id, self._origin, session.snapshot.version, cut.__getitem__)
@@ -147,9 +213,9 @@ class ClusterDispatch:
             drive.close()
             runner.close()
             raise
-        return MergedStream(
-            streams, analysis.schema, analysis.reads_only_catalog, partial(_close, drive, runner)
-        )
+        close = partial(_close, drive, runner)
+        stream = MergedStream(streams, analysis.schema, analysis.reads_only_catalog, close)
+        return _Staged(stream, drive, runner)
 
     async def _whole(
         self, query_id: QueryId, statement: Statement, analysis: Analysis
@@ -204,10 +270,11 @@ class ClusterDispatch:
             ) from exc
 
 
-class MemoryOwner(Protocol):
-    """Knows which executor holds the tables that live in memory."""
-
-    async def find(self, ready: Callable[[], Sequence[ExecutorId]]) -> ExecutorId: ...
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    stream: MergedStream
+    drive: Drive
+    runner: StageRunner
 
 
 def _cut(

@@ -1,11 +1,13 @@
 """EXPLAIN and EXPLAIN ANALYZE of a distributed query, in words."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from caraway_core.ids import ExecutorId
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_engine.stages import Measured, Mode, Planner, Stage, StageGraph
 from caraway_scheduler.dispatch.running import Ran
 
@@ -22,13 +24,21 @@ _MODES = {
 SCHEMA = pa.schema([("plan_type", pa.string()), ("plan", pa.string())])
 
 
-def parse(sql: str) -> tuple[str, bool] | None:
-    """Return the statement behind EXPLAIN, and whether it is to be run; None for any other."""
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """The statement behind EXPLAIN, and whether it is to be run."""
+
+    statement: str
+    is_run: bool
+
+
+def parse(sql: str) -> Explained | None:
+    """Take EXPLAIN off a statement; None for any other."""
     found = _EXPLAIN.match(sql)
-    return (found["statement"], bool(found["analyze"])) if found else None
+    return Explained(found["statement"], bool(found["analyze"])) if found else None
 
 
-def foreseen(planner: Planner) -> tuple[StageGraph, dict[str, Measured]]:
+def foreseen(planner: Planner) -> StageGraph:
     """Plan to the end as if every size were what it was estimated to be."""
     sizes: dict[str, Measured] = {}
     graph = planner.advance(sizes)
@@ -36,7 +46,7 @@ def foreseen(planner: Planner) -> tuple[StageGraph, dict[str, Measured]]:
         for name, stage in graph.stages.items():
             sizes.setdefault(name, Measured(0, stage.estimate_bytes))
         graph = planner.advance(sizes)
-    return graph, sizes
+    return graph
 
 
 def whole(objection: str | None) -> str:
@@ -50,11 +60,12 @@ def describe(
     fragment: Callable[[bytes], str],
     executor: Callable[[int], ExecutorId],
     ran: Sequence[Ran] = (),
+    answer: "RootCount | None" = None,
 ) -> str:
     """List the stages, last first, each with where it runs and what it does."""
     assert graph.root is not None
     lines: list[str] = []
-    if not ran:
+    if answer is None:
         lines.append("exchanges chosen from estimates; when it runs, from measured sizes")
     by_stage: dict[str, list[Ran]] = {}
     for each in ran:
@@ -67,6 +78,8 @@ def describe(
             keys = ", ".join(f"c{key}" for key in stage.hashed.keys)
             lines.append(f"  parts its rows by the hash of {keys} into {stage.hashed.count}")
         lines += [_actual(each) for each in by_stage.get(stage.name, ())]
+        if stage is graph.root and answer is not None:
+            lines.append(f"  {answer.rows} rows, {answer.size_bytes} bytes")
         lines += [f"    {line}" for line in fragment(stage.plan).splitlines()]
     return "\n".join(lines)
 
@@ -85,7 +98,69 @@ def _actual(ran: Ran) -> str:
     )
 
 
-def rows(pairs: Mapping[str, str]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict(
-        {"plan_type": list(pairs), "plan": list(pairs.values())}, schema=SCHEMA
-    )
+class RootCount:
+    """What the last stage gave."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.size_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self.rows += batch.num_rows
+        self.size_bytes += batch.nbytes
+
+
+class TextStream:
+    """The rows of an EXPLAIN that was put together here."""
+
+    reads_only_catalog = False
+    written: TableName | None = None
+    schema = SCHEMA
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts: Mapping[str, str] | None = texts
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        texts, self._texts = self._texts, None
+        if texts is None:
+            raise StopAsyncIteration
+        return pa.RecordBatch.from_pydict(
+            {"plan_type": list(texts), "plan": list(texts.values())}, schema=SCHEMA
+        )
+
+    async def aclose(self) -> None:
+        self._texts = None
+
+
+class ExplainedStream:
+    """The engine's own rows, and after them what the cluster adds, in the engine's schema."""
+
+    reads_only_catalog = False
+    written: TableName | None = None
+
+    def __init__(self, engine: BatchStream, texts: Mapping[str, str]) -> None:
+        self._engine = engine
+        self._added = TextStream(texts)
+        self.schema = engine.schema
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await anext(aiter(self._engine))
+        except StopAsyncIteration:
+            batch = await anext(self._added)
+            if len(self.schema) != len(SCHEMA):
+                raise StopAsyncIteration from None
+            columns = [
+                column.cast(field.type)
+                for column, field in zip(batch.columns, self.schema, strict=True)
+            ]
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    async def aclose(self) -> None:
+        await self._engine.aclose()

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -83,6 +83,10 @@ class StageRunner:
             number,
             lambda executor_id, task, inputs: self._fleet.stream(executor_id, task, inputs),
         )
+
+    def executor(self, number: int) -> ExecutorId:
+        """Name the executor behind a slot as it is now."""
+        return self._slots.executor(number)
 
     def close(self) -> None:
         for task in self._tasks.values():
@@ -212,7 +216,3 @@ class StageRunner:
 
 def _is_made(task: asyncio.Task[Outcome]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is None
-
-
-def sizes(measured: Mapping[str, Measured]) -> int:
-    return sum(each.size_bytes for each in measured.values())
