@@ -49,6 +49,7 @@ EXTRAS: Mapping[str, str] = {
     "caraway_engine": "runtime",
     "caraway_executor": "runtime",
     "caraway_plugins": "runtime",
+    "caraway_plugins.stores.redis": "cluster",
     "caraway_scheduler": "runtime",
 }
 
@@ -66,7 +67,7 @@ def load(kind: str, table: Mapping[str, str], name: str) -> Any:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as exc:
-        extra = EXTRAS.get(module_name.split(".")[0], "runtime")
+        extra = EXTRAS.get(module_name) or EXTRAS.get(module_name.split(".")[0], "runtime")
         raise NotInstalledError(
             f"{kind} '{name}' needs the package '{exc.name}', which is not installed; "
             f"install it with: pip install 'caraway[{extra}]'"

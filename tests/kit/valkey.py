@@ -52,9 +52,13 @@ class Server:
 
     def config(self, **settings: str) -> None:
         """Change settings of the running server."""
+        for name, value in settings.items():
+            self.command("CONFIG", "SET", name.replace("_", "-"), value)
+
+    def command(self, *words: str) -> None:
+        """Have the server do something, as its operator would."""
         with redis.Redis(unix_socket_path=str(self._socket)) as client:
-            for name, value in settings.items():
-                client.config_set(name.replace("_", "-"), value)
+            client.execute_command(*words)
 
 
 @contextmanager

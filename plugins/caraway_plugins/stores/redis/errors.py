@@ -11,6 +11,7 @@ _MEMORY = "the server is out of memory: raise its maxmemory"
 _REPLICA = "the server is a replica: name the primary in the URL"
 _CLUSTER = "the server belongs to a Redis Cluster, which is not supported: name a single server"
 _DISK = "the server cannot write to its disk: free space on it; see the server's log"
+_TLS = "name the authority that signed the server's certificate with ?ca=FILE"
 _UNKNOWN = "this is a defect of Caraway: please report it with this message"
 
 # The first that fits decides: some of these are derived from each other.
@@ -31,7 +32,9 @@ _ADVICE: tuple[tuple[type[Exception], str], ...] = (
     (OSError, _REACH),
     (TimeoutError, _REACH),
 )
-_REPLIES = {"NOAUTH": _SIGN_IN, "WRONGPASS": _SIGN_IN, "MISCONF": _DISK, "READONLY": _REPLICA,
+_REPLIES = {"already authenticated": _SIGN_IN, "username-password": _SIGN_IN,
+            "certificate": _TLS, "NOAUTH": _SIGN_IN, "WRONGPASS": _SIGN_IN,
+            "MISCONF": _DISK, "READONLY": _REPLICA,
             "NOPERM": _RIGHTS, "OOM": _MEMORY}  # fmt: skip
 _PASSING = (
     exceptions.ConnectionError,
@@ -39,11 +42,6 @@ _PASSING = (
     exceptions.BusyLoadingError,
     exceptions.MasterDownError,
     OSError,
-)
-_LASTING = (
-    exceptions.AuthenticationError,
-    exceptions.AuthorizationError,
-    exceptions.NoPermissionError,
 )
 
 
@@ -53,7 +51,7 @@ class StoreAwayError(CarawayError):
 
 def is_passing(exc: BaseException) -> bool:
     """Whether another attempt may succeed: the server is away, or is starting."""
-    return isinstance(exc, _PASSING) and not isinstance(exc, _LASTING)
+    return isinstance(exc, _PASSING) and _advice(exc) not in (_SIGN_IN, _RIGHTS, _TLS)
 
 
 def explained(server: str, exc: BaseException) -> CarawayError:
