@@ -14,6 +14,7 @@ from caraway_engine.stages.graph import (
     TableFacts,
 )
 from caraway_engine.stages.planner import Planner
+from caraway_engine.stages.policy import Policy
 
 __all__ = [
     "Cluster",
@@ -21,6 +22,7 @@ __all__ = [
     "Measured",
     "Mode",
     "Planner",
+    "Policy",
     "Reading",
     "Stage",
     "StageGraph",

@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from caraway_engine.stages.policy import Policy
 
 
 class Mode(StrEnum):
@@ -101,3 +102,10 @@ class Cluster:
     slots: int
     memory_bytes: int = 8 * 2**30
     tables: Mapping[TableName, TableFacts] = field(default_factory=dict)
+    policy: Policy = field(default_factory=Policy)
+
+    def may_broadcast(self, size_bytes: float, other_bytes: float) -> bool:
+        return self.policy.may_broadcast(size_bytes, other_bytes, self.slots, self.memory_bytes)
+
+    def partitions(self, size_bytes: float) -> int:
+        return self.policy.partitions(size_bytes, self.slots, self.memory_bytes)

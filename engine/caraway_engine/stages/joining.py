@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from substrait.algebra_pb2 import Expression, Rel
 
-from caraway_engine.stages import joins, policy
+from caraway_engine.stages import joins
 from caraway_engine.stages.graph import Measured, Mode, Stage
 from caraway_engine.stages.parts import Part, joined
 from caraway_engine.stages.relations import children, field_of, join_type, width, with_children
@@ -80,7 +80,7 @@ def _with_small(
 ) -> tuple[Part, Part] | None:
     """Place (small, large), of which the small side is made, and known in its size."""
     cluster = planner.cluster
-    fits = policy.may_broadcast(size, large.part.size_bytes, cluster.slots, cluster.memory_bytes)
+    fits = cluster.may_broadcast(size, large.part.size_bytes)
     whole = planner.reading(stage, Mode.ALL, size)
     if fits and large.may_be_spread:
         return whole, large.part
@@ -88,7 +88,7 @@ def _with_small(
         return whole, planner.gathered(large.part, large.path, "one side of a join")
     if fits and join_type(rel) != "OUTER":
         return _reduced(planner, small, large, stage, size, equalities)
-    count = policy.partitions(size, cluster.slots, cluster.memory_bytes)
+    count = cluster.partitions(size)
     own = planner.reading(stage, Mode.OWN, size)
     return (
         _by_hash(planner, own, small, size, count),
@@ -121,9 +121,9 @@ def _reduced(
         return None
     left_size = float(measured.size_bytes)
     own_small = planner.reading(stage, Mode.OWN, size)
-    if policy.may_broadcast(left_size, size, cluster.slots, cluster.memory_bytes):
+    if cluster.may_broadcast(left_size, size):
         return own_small, planner.reading(kept, Mode.ALL, left_size)
-    count = policy.partitions(min(size, left_size), cluster.slots, cluster.memory_bytes)
+    count = cluster.partitions(min(size, left_size))
     own_large = planner.reading(kept, Mode.OWN, left_size)
     return (
         _by_hash(planner, own_small, small, size, count),

@@ -13,7 +13,6 @@ from substrait.algebra_pb2 import Expression, Rel
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
-from caraway_engine.stages import policy
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.graph import Cluster, Hashed, Measured, Mode, Reading, Stage, StageGraph
 from caraway_engine.stages.inputs import INPUT_PREFIX
@@ -173,7 +172,9 @@ def _divided(root: Rel, cluster: Cluster) -> frozenset[TableName]:
         if facts is not None and facts.is_divisible:
             read = facts.size_bytes * width(rel) / max(1, facts.columns)
             largest[table] = max(largest.get(table, 0), read)
-    return frozenset(table for table, size in largest.items() if not policy.is_small_table(size))
+    return frozenset(
+        table for table, size in largest.items() if not cluster.policy.is_small_table(size)
+    )
 
 
 def _one() -> Expression:

@@ -81,7 +81,7 @@ def _placed(
     stage, measured = planner.kept(child, path + ".0", note)
     if measured is None:
         return None
-    if policy.may_gather(measured.size_bytes):
+    if planner.cluster.policy.may_gather(measured.size_bytes):
         return planner.reading(stage, Mode.ALL, measured.size_bytes)
     own = planner.reading(stage, Mode.OWN, measured.size_bytes)
     return parted(planner, own, path + ".0", by, measured.size_bytes, note)
@@ -91,7 +91,7 @@ def parted(
     planner: "Planner", part: Part, path: str, by: list[Expression], size: float, note: str
 ) -> Part:
     """Part rows by the hash of the key expressions, in as many tables as memory asks for."""
-    count = policy.partitions(size, planner.cluster.slots, planner.cluster.memory_bytes)
+    count = planner.cluster.partitions(size)
     stage = planner.hashed(part, path, by, count, note)
     return with_keys(planner.reading(stage, Mode.PARTITION, size), by)
 

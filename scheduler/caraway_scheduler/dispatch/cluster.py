@@ -22,7 +22,7 @@ from caraway_core.protocols.fleet import Fleet, Share, TableCatalog
 from caraway_engine import distribution, shares
 from caraway_engine.distribution import Analysis
 from caraway_engine.sessions import Session
-from caraway_engine.stages import Cluster, Planner, StageGraph
+from caraway_engine.stages import Cluster, Planner, Policy, StageGraph
 from caraway_scheduler.dispatch import explaining
 from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
@@ -58,6 +58,7 @@ class ClusterDispatch:
         origin: str,
         tallies: DispatchTallies,
         owner: MemoryOwner,
+        policy: Policy,
     ) -> None:
         self._fleet = fleet
         self._membership = membership
@@ -65,6 +66,7 @@ class ClusterDispatch:
         self._origin = origin
         self._tallies = tallies
         self._owner = owner
+        self._policy = policy
         self._under_way: Counter[ExecutorId] = Counter()
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
@@ -187,6 +189,7 @@ class ClusterDispatch:
             max(1, len(members)),
             min((member.memory_bytes for member in members), default=2**30),
             distribution.facts(session.snapshot.tables),
+            self._policy,
         )
         planner = Planner(analysis.plan, cluster, session.stage_schemas())
         return planner, planner.advance({})

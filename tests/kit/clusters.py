@@ -1,0 +1,80 @@
+"""A cluster in this process: the whole way of a query, without Ray."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from caraway_core.ids import ExecutorId, TableName, new_query_id
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.tables import TableSpec
+from caraway_engine.sessions import EngineSettings
+from caraway_engine.stages import Policy
+from caraway_executor.local import LocalExecutor
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_scheduler.dispatch.cluster import ClusterDispatch
+from caraway_scheduler.dispatch.in_process_fleet import InProcessFleet
+from caraway_scheduler.dispatch.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.membership import Membership
+from tests.kit.engine import snapshot
+
+EAGER = Policy(small_table_bytes=0, broadcast_bytes=0, gather_bytes=0, partition_bytes=1 << 20)
+"""Distributes everything that it may, and parts everything by hash."""
+TINY = Policy(small_table_bytes=0, broadcast_bytes=1 << 16, gather_bytes=1 << 12)
+"""Distributes tables of any size, and chooses exchanges as for large ones."""
+
+
+@dataclass(slots=True)
+class InProcessCluster:
+    dispatch: ClusterDispatch
+    fleet: InProcessFleet
+    membership: Membership
+    tallies: DispatchTallies
+
+    async def execute(self, sql: str) -> pa.Table:
+        stream = await self.dispatch.execute(new_query_id(), Statement(sql, {}))
+        batches = [batch async for batch in stream]
+        return pa.Table.from_batches(batches, schema=stream.schema)
+
+    async def explain(self, sql: str) -> str:
+        """Return what the cluster says of where the statement runs."""
+        rows = await self.execute(f"EXPLAIN {sql}")
+        return str(rows.to_pylist()[-1]["plan"])
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        return await self.dispatch.install(snapshot)
+
+
+@contextlib.asynccontextmanager
+async def in_process_cluster(
+    folder: Path,
+    tables: Mapping[str, TableSpec | str],
+    *,
+    executors: int = 2,
+    policy: Policy = EAGER,
+    settings: EngineSettings | None = None,
+) -> AsyncIterator[InProcessCluster]:
+    """Begin when every executor is ready."""
+    settings = settings or EngineSettings(2)
+    ids = [ExecutorId(f"e{number}") for number in range(1, executors + 1)]
+    fleet = InProcessFleet(ids, settings)
+    store = SqliteStateStore(folder / "state.db")
+    membership = Membership(fleet, store, "here", build="test", every_s=0.05)
+    tallies = DispatchTallies()
+    dispatch = ClusterDispatch(
+        fleet, membership, LocalExecutor(settings), "here", tallies, MemoryOwner(store), policy
+    )
+    calling = asyncio.ensure_future(membership.run())
+    try:
+        assert not await dispatch.install(snapshot(tables))
+        assert await membership.wait_ready(executors, 10)
+        yield InProcessCluster(dispatch, fleet, membership, tallies)
+    finally:
+        calling.cancel()
+        await asyncio.wait([calling])
+        await dispatch.aclose()
+        await store.aclose()
