@@ -34,6 +34,7 @@ from caraway_scheduler.membership import Membership
 
 logger = logging.getLogger(__name__)
 _READY_WAIT_S = 10.0
+_STREAMS_PER_SLOT = 2
 
 
 class LocalEngine(Executor, Protocol):
@@ -209,15 +210,17 @@ class ClusterDispatch:
         drive = Drive(planner, graph, runner)
         try:
             root = await drive.root()
-            streams = await asyncio.gather(
-                *(runner.stream(root, number) for number in range(root.count))
-            )
+            openers = [partial(runner.stream, root, number) for number in range(root.count)]
+            at_once = _STREAMS_PER_SLOT * len(slots)
+            streams = await asyncio.gather(*(opener() for opener in openers[:at_once]))
         except BaseException:
             drive.close()
             runner.close()
             raise
         close = partial(_close, drive, runner)
-        stream = MergedStream(streams, analysis.schema, analysis.reads_only_catalog, close)
+        stream = MergedStream(
+            streams, analysis.schema, analysis.reads_only_catalog, close, openers[at_once:]
+        )
         return _Staged(stream, drive, runner)
 
     async def _whole(

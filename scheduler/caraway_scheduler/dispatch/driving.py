@@ -1,12 +1,9 @@
 """Drives a query from plan to rows: plan, measure, plan on, until the last stage streams."""
 
 import asyncio
-from collections.abc import Callable
 
 from caraway_engine.stages import Measured, Planner, Stage, StageGraph
 from caraway_scheduler.dispatch.running import StageRunner
-
-_STREAMS_AT_ONCE = 4
 
 
 class Drive:
@@ -66,6 +63,3 @@ class Drive:
         for task in self._making.values():
             if task.done():
                 task.result()
-
-
-Close = Callable[[], None]

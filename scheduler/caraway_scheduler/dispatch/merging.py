@@ -1,7 +1,8 @@
 """One stream of rows out of those of several tasks, in the schema that the statement has."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pyarrow as pa
 
@@ -9,6 +10,7 @@ from caraway_core.errors import CarawayError, ExecutionError, ExecutorLostError,
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream
 
+Opener = Callable[[], Awaitable[BatchStream]]
 _AHEAD = 2
 """Batches of each task that wait for the reader."""
 
@@ -16,6 +18,7 @@ _AHEAD = 2
 class MergedStream:
     """Reads tasks side by side, as far ahead of the reader as `_AHEAD` batches each.
 
+    As many run at once as there are `streams`; each that ends makes room for one of `openers`.
     Columns come under positional names and with plain types; the reader gets the schema of the
     statement. `on_close` is called once, when everything was read or the reader has gone.
     """
@@ -26,11 +29,13 @@ class MergedStream:
         schema: pa.Schema,
         reads_only_catalog: bool,
         on_close: Callable[[], None],
+        openers: Sequence[Opener] = (),
     ) -> None:
         self.schema = schema
         self.reads_only_catalog = reads_only_catalog
         self.written: TableName | None = None
         self._streams = list(streams)
+        self._openers = deque(openers)
         self._on_close: Callable[[], None] | None = on_close
         self._queue: asyncio.Queue[pa.RecordBatch | BaseException | None] = asyncio.Queue(
             _AHEAD * len(self._streams)
@@ -44,7 +49,7 @@ class MergedStream:
     async def __anext__(self) -> pa.RecordBatch:
         if self._on_close is None:
             raise StopAsyncIteration
-        if len(self._streams) == 1:
+        if len(self._streams) == 1 and not self._openers:
             return await self._from_one()
         if not self._readers:
             self._readers = [asyncio.ensure_future(self._read(each)) for each in self._streams]
@@ -70,8 +75,13 @@ class MergedStream:
 
     async def _read(self, stream: BatchStream) -> None:
         try:
-            async for batch in stream:
-                await self._queue.put(self._restored(batch))
+            while True:
+                async for batch in stream:
+                    await self._queue.put(self._restored(batch))
+                if not self._openers:
+                    break
+                stream = await self._openers.popleft()()
+                self._streams.append(stream)
         except (ExecutorLostError, PartLostError) as exc:
             await self._queue.put(_cut_short(exc))
         except Exception as exc:
