@@ -8,6 +8,7 @@ CarawayError
 ├── ShuttingDownError        work that arrived after the process began to stop
 ├── ExecutorLostError        an executor is gone or does not answer
 ├── PartLostError            a table of an exchange is gone with the executor that made it
+├── CatalogMovedError        a task names a version of the catalog that the executor has not
 └── QueryError               one statement failed; the process lives on
     ├── InvalidQueryError        the statement or its parameters are wrong
     ├── QueryForbiddenError      the caller may not do this
@@ -22,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from caraway_core.ids import ExecutorId
+from caraway_core.ids import CatalogVersion, ExecutorId
 
 DatasetErrorType = Literal["auth", "not_found", "invalid", "schema", "unavailable", "unsupported"]
 
@@ -111,6 +112,14 @@ class PartLostError(CarawayError):
     def __init__(self, message: str, executor_id: ExecutorId | None = None) -> None:
         super().__init__(message)
         self.executor_id = executor_id
+
+
+class CatalogMovedError(CarawayError):
+    """A task was planned over a catalog that its executor has not, or no longer; plan it anew."""
+
+    def __init__(self, version: CatalogVersion) -> None:
+        super().__init__(f"the executor does not have version {version} of the catalog")
+        self.version = version
 
 
 class QueryError(CarawayError):

@@ -2,12 +2,13 @@
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
@@ -21,16 +22,22 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
+from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.tables import FilesTable, MemoryTable, TableSpec, ViewTable
 from caraway_engine import (
+    distribution,
     failures,
+    fragments,
     object_stores,
     placeholders,
+    plain,
     presence,
     scalars,
     statements,
     tables,
 )
+from caraway_engine.stage_schemas import StageSchemas
+from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.streams import EngineStream
 
 CATALOG = "caraway"
@@ -51,7 +58,7 @@ class EngineSettings:
     spill_compression: str = "zstd"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class _Plan:
     dataframe: Any
     effect: statements.Effect
@@ -69,10 +76,14 @@ class Session:
         # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
         self._serial = _new_context(settings, 1, _PRODUCTS_SHARE)
         self._plans: OrderedDict[str, _Plan] = OrderedDict()
+        self._analyses: WeakKeyDictionary[_Plan, distribution.Analysis] = WeakKeyDictionary()
         self._lock = Lock()
         self._view_reads: dict[str, frozenset[str]] = {}
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
         self._add_system_tables(snapshot.system)
+        self._inputs = fragments.Inputs()
+        for context in (self._context, self._serial):
+            context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self._inputs)
 
     def install(self, previous: "Session | None") -> dict[TableName, str]:
         """Register every table; what is unchanged since `previous` is taken over as it stands."""
@@ -103,10 +114,57 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
+        return self._begin(plan, pa.schema(plan.dataframe.schema()))
+
+    def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
+        """Plan a fragment and begin to run it; blocks while files are listed.
+
+        Raises:
+            QueryError: it cannot be planned or started, or does not give what the task says.
+        """
+        try:
+            dataframe = fragments.plan(self._context, task.plan, self._inputs, inputs)
+            text = dataframe.logical_plan().display_indent()
+            is_product = self._is_product(dataframe, text)
+            if is_product:
+                dataframe = fragments.plan(self._serial, task.plan, self._inputs, inputs)
+        except BaseException as exc:
+            raise self._translate(exc, planning=True) from exc
+        schema = pa.schema(dataframe.schema())
+        plain.check_same(schema, task.schema)
+        effect = statements.Effect(written=None, reads_only_catalog=False)
+        return self._begin(_Plan(dataframe, effect, is_product, self._files(text)), schema)
+
+    def analyse(self, statement: Statement) -> distribution.Analysis:
+        """Plan a statement, not to run it here but to see what it asks of a cluster.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        plan = self._plan(statement)
+        with self._lock:
+            if plan in self._analyses:
+                return self._analyses[plan]
+        analysis = distribution.analyse(
+            self._context,
+            plan.dataframe,
+            written=plan.effect.written,
+            reads_only_catalog=plan.effect.reads_only_catalog,
+            is_product=plan.is_product,
+            specs=self.snapshot.tables,
+        )
+        with self._lock:
+            self._analyses[plan] = analysis
+        return analysis
+
+    def stage_schemas(self) -> StageSchemas:
+        """Answer the questions of one run of the stage planner."""
+        return StageSchemas(self._context, self._inputs)
+
+    def _begin(self, plan: _Plan, schema: pa.Schema) -> EngineStream:
         try:
             presence.check(plan.files, self._physical_plan)
             stream = plan.dataframe.execute_stream()
-            schema = pa.schema(plan.dataframe.schema())
         except BaseException as exc:
             raise self._translate(exc, planning=False) from exc
         return EngineStream(stream, schema, plan.effect, plan.is_product, self._translate)
@@ -190,7 +248,8 @@ class Session:
         if isinstance(spec, FilesTable):
             for context in (self._context, self._serial):
                 object_stores.register(context, spec)
-        table = kept[1] if kept and kept[0] is spec else tables.build_table(spec)
+        # Equal, not the same: a spec that came from another process is a new object each time.
+        table = kept[1] if kept and kept[0] == spec else tables.build_table(spec)
         self._register(name, spec, table)
 
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:

@@ -2,18 +2,22 @@
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from caraway_core.errors import ShuttingDownError
-from caraway_core.ids import QueryId, TableName
+from caraway_core.errors import CatalogMovedError, ShuttingDownError
+from caraway_core.ids import CatalogVersion, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine import processes
 from caraway_engine.sessions import EngineSettings, Session
+from caraway_engine.streams import EngineStream
 from caraway_executor.products import Products
 
 _PLANNING_THREADS = 8
+_KEPT_SESSIONS = 3
 
 
 class LocalExecutor:
@@ -27,23 +31,54 @@ class LocalExecutor:
         processes.prepare()
         self._settings = settings
         self._session: Session | None = None
+        self._kept: OrderedDict[CatalogVersion, Session] = OrderedDict()
         self._products = Products(max(1, settings.target_partitions - 1))
         # Planning lists files and may block on a remote store; its threads are its own, so that
         # slow planning never starves the encoding of answers.
         self._planning = ThreadPoolExecutor(_PLANNING_THREADS, thread_name_prefix="planning")
 
+    @property
+    def session(self) -> Session | None:
+        """The session that new statements see, for whoever plans without running."""
+        return self._session
+
     def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         session = Session(self._settings, snapshot)
         failed = session.install(self._session)
         self._session = session
+        self._keep(session)
         return failed
+
+    def _keep(self, session: Session) -> None:
+        """Keep a few sessions: tasks of one query must all see the catalog it was planned over."""
+        kept = OrderedDict(self._kept)
+        kept[session.snapshot.version] = session
+        kept.move_to_end(session.snapshot.version)
+        while len(kept) > _KEPT_SESSIONS:
+            kept.popitem(last=False)
+        self._kept = kept
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         session = self._session
         if session is None:
             raise ShuttingDownError("the executor holds no catalog yet")
+        return await self._started(partial(session.start, statement))
+
+    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
+        """Plan a fragment over the catalog that it was made for, and start it.
+
+        Raises:
+            CatalogMovedError: that catalog is not here.
+            QueryError: it cannot be planned or started.
+        """
+        session = self._kept.get(task.catalog_version)
+        if session is None:
+            raise CatalogMovedError(task.catalog_version)
+        return await self._started(partial(session.run, task, inputs))
+
+    async def _started(self, start: Callable[[], EngineStream]) -> EngineStream:
         loop = asyncio.get_running_loop()
-        stream = await loop.run_in_executor(self._planning, session.start, statement)
+        stream = await loop.run_in_executor(self._planning, start)
         if stream.is_product:
             await self._products.enter()
             stream.on_end = partial(self._leave_product, loop)
@@ -58,3 +93,4 @@ class LocalExecutor:
         self._products.close()
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._session = None
+        self._kept = OrderedDict()

@@ -5,37 +5,29 @@ import os
 import time
 import uuid
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
-from caraway_core.ids import CatalogVersion, QueryId, TableName
+from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
-from caraway_core.protocols.fleet import Description, Page, TableCatalog, Task
+from caraway_core.protocols.fleet import (
+    Description,
+    Page,
+    Report,
+    TableCatalog,
+    Task,
+    TaskTable,
+)
 from caraway_engine.sessions import EngineSettings
+from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
 from caraway_executor.local import LocalExecutor
+from caraway_executor.places import Places
 
 _Result = TypeVar("_Result")
-
-
-@dataclass(frozen=True, slots=True)
-class TaskTable:
-    """An input of a task, brought here: its name in the plan, and its rows."""
-
-    name: str
-    schema: pa.Schema
-    tables: tuple[pa.Table, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What came of a task, beside its tables: for each table its rows and bytes."""
-
-    sizes: tuple[tuple[int, int], ...]
-    elapsed_ms: float
 
 
 class Worker:
@@ -50,6 +42,7 @@ class Worker:
         self._settings = settings
         self._executors: dict[str, LocalExecutor] = {}
         self._versions: dict[str, CatalogVersion] = {}
+        self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(time.monotonic)
         self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
@@ -74,6 +67,11 @@ class Worker:
         self._executors[catalog.origin] = executor
         self._versions[catalog.origin] = catalog.version
         return failed
+
+    async def probe(self) -> None:
+        """Run the smallest of statements over a catalog that is here. Raises as `open` does."""
+        origin = next(iter(self._executors), "")
+        await self.open(new_query_id(), Statement("SELECT 1 AS ok", {}), origin)
 
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
         """Run a whole statement and return its first page.
@@ -136,12 +134,22 @@ class Worker:
         return await self._first_page(query_id, stream)
 
     async def _open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
-        raise NotImplementedError
+        async with self._places.place():
+            stream = await self._executor(task.catalog).run(task, inputs)
+            return await self._first_page(task.query_id, PlainStream(stream, task.schema))
 
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
     ) -> tuple[Report, tuple[pa.Table, ...]]:
-        raise NotImplementedError
+        began_s = time.monotonic()
+        async with self._places.place():
+            stream = await self._executor(task.catalog).run(task, inputs)
+            try:
+                tables = (await collect(stream, task.schema),)
+            finally:
+                await stream.aclose()
+        sizes = tuple((table.num_rows, table.nbytes) for table in tables)
+        return Report(sizes, (time.monotonic() - began_s) * 1000), tables
 
     async def _first_page(self, query_id: QueryId, stream: BatchStream) -> Page:
         page = await self._cursors.open(query_id, stream)

@@ -120,6 +120,23 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskTable:
+    """An input of a task, brought to its executor: its name in the plan, and its rows."""
+
+    name: str
+    schema: pa.Schema
+    tables: tuple[pa.Table, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a task, beside its tables: for each table its rows and bytes."""
+
+    sizes: tuple[tuple[int, int], ...]
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of a task: a part, or one for each hash partition, and what it took."""
 

@@ -1,0 +1,95 @@
+"""Rows as they leave a fragment: plain strings for views, and no memory that others hold."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from caraway_core.errors import ExecutionError
+
+types = pa.types
+_SLACK_BYTES = 64 * 1024
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type with strings and bytes in place of their views, also inside."""
+    return _rebuilt(type_, _plain_field)
+
+
+def _rebuilt(type_: pa.DataType, inner: Callable[[pa.Field], pa.Field]) -> pa.DataType:
+    if types.is_string_view(type_):
+        return pa.string()
+    if types.is_binary_view(type_):
+        return pa.binary()
+    if types.is_struct(type_):
+        return pa.struct([inner(each) for each in type_])
+    if types.is_map(type_):
+        return pa.map_(inner(type_.key_field), inner(type_.item_field))
+    if types.is_list(type_):
+        return pa.list_(inner(type_.value_field))
+    if types.is_large_list(type_):
+        return pa.large_list(inner(type_.value_field))
+    if types.is_fixed_size_list(type_):
+        return pa.list_(inner(type_.value_field), type_.list_size)
+    if types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _rebuilt(type_.value_type, inner), type_.ordered)
+    return type_
+
+
+def _kind(type_: pa.DataType) -> pa.DataType:
+    """Return what two columns of the same kind share, whatever they say of NULL inside."""
+    return _rebuilt(type_, lambda field: pa.field(field.name, _kind(field.type)))
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([_plain_field(each) for each in schema])
+
+
+def check_same(found: pa.Schema, expected: pa.Schema) -> None:
+    """Compare types by position; a view and what it views are the same.
+
+    Raises:
+        ExecutionError: they differ.
+    """
+    given = [_kind(each.type) for each in found]
+    wanted = [_kind(each.type) for each in expected]
+    if given != wanted:
+        raise ExecutionError(
+            f"a fragment gave columns of the types ({', '.join(map(str, given))}) where the plan "
+            f"says ({', '.join(map(str, wanted))}); this is a fault of the planner, not of the "
+            "statement: please report it"
+        )
+
+
+def plain_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Make one compact table of batches, named and typed by position as the plain `schema` says.
+
+    Raises:
+        ExecutionError: a column that may not hold NULL does.
+    """
+    if not batches:
+        return schema.empty_table()
+    columns = [
+        _plain_column([batch.column(index) for batch in batches], field)
+        for index, field in enumerate(schema)
+    ]
+    table = pa.Table.from_arrays(columns, schema=schema)
+    if table.get_total_buffer_size() > 2 * table.nbytes + _SLACK_BYTES:
+        # A slice keeps the whole of what it was cut from, and carries it to other processes.
+        table = table.take(pa.array(range(table.num_rows), pa.int64()))
+    return table
+
+
+def _plain_column(arrays: Sequence[pa.Array], field: pa.Field) -> pa.Array:
+    column = pa.chunked_array(arrays, arrays[0].type)
+    if column.type != field.type:
+        column = column.cast(field.type)
+    if column.null_count and not field.nullable:
+        raise ExecutionError(
+            f"column '{field.name}' of a fragment holds NULL where the plan says it cannot; this "
+            "is a fault of the planner, not of the statement: please report it"
+        )
+    return column.combine_chunks()
+
+
+def _plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(plain_type(field.type))

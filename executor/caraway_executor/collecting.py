@@ -1,0 +1,57 @@
+"""The rows of a fragment: taken whole into a table, or made plain batch by batch."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pyarrow as pa
+
+from caraway_core.ids import TableName
+from caraway_engine import plain
+from caraway_engine.streams import EngineStream
+
+_CHUNK_BYTES = 64 * 1024 * 1024
+
+
+async def collect(stream: EngineStream, schema: pa.Schema) -> pa.Table:
+    """Read a stream to its end, into a table of a few large chunks, in types that travel well."""
+    tables = [table async for table in chunks(stream, schema)]
+    return pa.concat_tables(tables) if tables else plain.plain_schema(schema).empty_table()
+
+
+async def chunks(
+    stream: EngineStream, schema: pa.Schema, chunk_bytes: int = _CHUNK_BYTES
+) -> AsyncIterator[pa.Table]:
+    """Read a stream in compact tables of about so many bytes."""
+    target = plain.plain_schema(schema)
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    async for batch in stream:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= chunk_bytes:
+            yield await asyncio.to_thread(plain.plain_table, waiting, target)
+            waiting, size = [], 0
+    if waiting:
+        yield await asyncio.to_thread(plain.plain_table, waiting, target)
+
+
+class PlainStream:
+    """The rows of a fragment as the task names and types them, in types that travel well."""
+
+    reads_only_catalog = False
+    written: TableName | None = None
+
+    def __init__(self, stream: EngineStream, schema: pa.Schema) -> None:
+        self._stream = stream
+        self.schema = plain.plain_schema(schema)
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self._batches()
+
+    async def _batches(self) -> AsyncIterator[pa.RecordBatch]:
+        async for batch in self._stream:
+            for part in plain.plain_table([batch], self.schema).to_batches():
+                yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,37 @@
+"""As many tasks at once as there are cores: more of them would only share memory out thinner."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from caraway_core.errors import OverloadedError
+
+_LONGEST_S = 300.0
+
+
+class Places:
+    """A place for each task that works. An answer that waits for its reader holds none."""
+
+    def __init__(self, count: int, longest_s: float = _LONGEST_S) -> None:
+        self._free = asyncio.Semaphore(count)
+        self._longest_s = longest_s
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place and hold it.
+
+        Raises:
+            OverloadedError: none came free in time.
+        """
+        try:
+            async with asyncio.timeout(self._longest_s):
+                await self._free.acquire()
+        except TimeoutError:
+            raise OverloadedError(
+                f"the executor was busy with other work for {self._longest_s:g} s; try again later",
+                retry_after_s=10,
+            ) from None
+        try:
+            yield
+        finally:
+            self._free.release()

@@ -1,0 +1,160 @@
+import asyncio
+import contextlib
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import (
+    CatalogMovedError,
+    ExecutionError,
+    OutOfMemoryQueryError,
+    OverloadedError,
+    QueryCancelledError,
+)
+from caraway_core.ids import CatalogVersion
+from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.places import Places
+from tests.kit.engine import memory
+from tests.kit.fragments import rows_of, task
+from tests.kit.workers import catalog, worker
+
+NUMBERS = pa.schema([("v", pa.int64())])
+WORDS = pa.schema([("v", pa.int64()), ("w", pa.string_view()), ("l", pa.list_(pa.string_view()))])
+SLOW = "SELECT sum(length(md5(md5(md5(arrow_cast(v, 'Utf8')))))) AS s FROM $t"
+
+
+def slow() -> tuple[Task, list[TaskTable]]:
+    """Make a task that takes long; it stops when it is told, which not every join does."""
+    return task(SLOW, {"$t": NUMBERS}), [rows_of("t", pa.table({"v": range(4_000_000)}))]
+
+
+async def test_rows_come_as_one_table_of_types_that_travel() -> None:
+    of = worker({})
+    words = pa.table([[1, 2], ["a", "b" * 40], [["x", None], None]], schema=WORDS)
+    report, tables = await of.run(task("SELECT * FROM $t", {"$t": WORDS}), [rows_of("t", words)])
+    (table,) = tables
+    assert table.schema.types == [pa.int64(), pa.string(), pa.list_(pa.string())]
+    assert table.column_names == ["c0", "c1", "c2"]
+    assert [column.to_pylist() for column in table] == [c.to_pylist() for c in words]
+    assert report.sizes == ((2, table.nbytes),)
+    assert (await of.describe()).finished_tasks == 1
+
+
+async def test_task_without_rows_gives_an_empty_table() -> None:
+    of = worker({"t": memory(v=[1])})
+    report, (table,) = await of.run(task("SELECT v FROM t WHERE v > 5", {"t": NUMBERS}), ())
+    assert table.num_rows == 0
+    assert table.schema == pa.schema([("c0", pa.int64())])
+    assert report.sizes == ((0, 0),)
+
+
+async def test_slice_does_not_carry_the_table_that_it_was_cut_from() -> None:
+    of = worker({})
+    whole = pa.table({"v": range(1_000_000)})
+    run = task("SELECT v FROM $t LIMIT 10", {"$t": NUMBERS})
+    _, (table,) = await of.run(run, [rows_of("t", whole)])
+    assert table.num_rows == 10
+    assert table.get_total_buffer_size() < 100_000
+
+
+async def test_answer_of_a_task_is_read_page_by_page() -> None:
+    of = worker({})
+    words = pa.table({"v": range(3_000_000)})
+    page = await of.open_task(
+        task("SELECT v FROM $t", {"$t": NUMBERS}), [rows_of("t", words.slice(0))]
+    )
+    assert page.schema == pa.schema([("c0", pa.int64())])
+    rows = sum(batch.num_rows for batch in page.batches)
+    assert 0 < rows < 3_000_000
+    while not page.is_last:
+        page = await of.next(page.cursor)
+        rows += sum(batch.num_rows for batch in page.batches)
+    assert rows == 3_000_000
+
+
+async def test_task_sees_the_catalog_that_it_was_planned_over() -> None:
+    of = worker({"t": memory(v=[1])})
+    for version in (2, 3):
+        of.install(catalog({"t": memory(v=[version])}, version))
+    run = task("SELECT v FROM t", {"t": NUMBERS})
+    for version in (1, 2, 3):
+        _, (table,) = await of.run(replace(run, catalog_version=CatalogVersion(version)), ())
+        assert table["c0"].to_pylist() == [version]
+
+
+async def test_catalog_that_is_not_here_is_an_error_of_its_own() -> None:
+    of = worker({"t": memory(v=[1])})
+    for version in (2, 3, 4):
+        of.install(catalog({"t": memory(v=[version])}, version))
+    for version in (1, 5):
+        with pytest.raises(CatalogMovedError, match=f"version {version} of the catalog"):
+            await of.run(task("SELECT v FROM t", {"t": NUMBERS}, version=version), ())
+
+
+async def test_other_types_than_the_task_says_fail_it() -> None:
+    of = worker({"t": memory(v=[1])})
+    run = task("SELECT v FROM t", {"t": NUMBERS}, schema=pa.schema([("c0", pa.float64())]))
+    for work in (of.run(run, ()), of.open_task(run, ())):
+        with pytest.raises(ExecutionError, match=r"\(int64\).*\(double\)"):
+            await work
+
+
+async def test_cancelled_query_stops_its_tasks_and_gives_their_places_back() -> None:
+    of = worker({"t": memory(v=[1])})
+    runs = [slow() for _ in range(2)]
+    running = [asyncio.ensure_future(of.run(*run)) for run in runs]
+    await asyncio.wait(running, timeout=0.2)
+    for run, _ in runs:
+        await of.cancel(run.query_id)
+    for each in running:
+        with pytest.raises(QueryCancelledError):
+            await each
+    assert of.is_idle
+    async with asyncio.timeout(10):
+        _, (table,) = await of.run(task("SELECT count(*) AS n FROM t", {"t": NUMBERS}), ())
+    assert table["c0"].to_pylist() == [1]
+    await of.aclose()
+
+
+async def test_answers_that_nobody_reads_hold_no_place() -> None:
+    of = worker({})
+    run = task("SELECT v FROM $t", {"$t": NUMBERS})
+    rows = rows_of("t", pa.table({"v": range(3_000_000)}))
+    pages = [await of.open_task(run, [rows]) for _ in range(6)]
+    assert not any(page.is_last for page in pages)
+    async with asyncio.timeout(10):
+        await of.run(run, [rows])
+    await of.aclose()
+
+
+async def test_wait_for_a_place_is_bounded() -> None:
+    places = Places(1, longest_s=0.02)
+    async with places.place():
+        with pytest.raises(OverloadedError, match="try again later"):
+            async with places.place():
+                pass
+    async with places.place():
+        pass
+
+
+async def test_task_over_the_memory_limit_fails_and_the_next_one_works() -> None:
+    of = worker({}, EngineSettings(2, memory_limit_bytes=4_000_000))
+    rows = rows_of("t", pa.table({"v": range(1_000_000)}))
+    run = task("SELECT count(*) AS n FROM $t a JOIN $t b ON a.v = b.v", {"$t": NUMBERS})
+    with pytest.raises(OutOfMemoryQueryError, match=r"runtime\.query\.memory_limit"):
+        await of.run(run, [rows])
+    _, (table,) = await of.run(task("SELECT max(v) AS m FROM $t", {"$t": NUMBERS}), [rows])
+    assert table["c0"].to_pylist() == [999_999]
+
+
+async def test_cancelled_call_stops_the_work() -> None:
+    of = worker({})
+    running = asyncio.ensure_future(of.run(*slow()))
+    await asyncio.wait((running,), timeout=0.1)
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    assert of.is_idle
+    await of.aclose()
