@@ -1,0 +1,11 @@
+"""Time that stands still until a test moves it."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Clock:
+    now: float = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now

@@ -1,0 +1,115 @@
+"""A fleet of executors that only say their heartbeat, as a test wishes: for membership alone."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from caraway_core.errors import CarawayError, ExecutorLostError
+from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.fleet import (
+    PROTOCOL_VERSION,
+    Description,
+    Input,
+    Outcome,
+    TableCatalog,
+    Task,
+)
+
+
+class FakeExecutor:
+    """One executor of the fleet; tests set what it does."""
+
+    def __init__(self, executor_id: str, protocol_version: int = PROTOCOL_VERSION) -> None:
+        self.description = Description(
+            ExecutorId(executor_id),
+            incarnation="first",
+            protocol_version=protocol_version,
+            build="9.9",
+            address=f"{executor_id}.test",
+            cores=2,
+            memory_bytes=2**30,
+        )
+        self.is_silent = False
+        self.hangs = asyncio.Event()
+        self.hangs.set()
+        self.install_failures: Mapping[TableName, str] = {}
+        self.probe_error: CarawayError | None = None
+        self.refusals: list[str] = []
+        self.probes = 0
+        self.installs = 0
+
+    def hang(self) -> None:
+        """Answer heartbeats, and nothing else until `hangs` is set."""
+        self.hangs.clear()
+
+    def change(self, **facts: object) -> None:
+        self.description = replace(self.description, **facts)  # type: ignore[arg-type]
+
+    def restart(self, incarnation: str = "second") -> None:
+        self.change(incarnation=incarnation, catalogs={}, is_draining=False)
+
+
+class FakeFleet:
+    """Reaches fake executors; `given_up` names those whose calls were failed."""
+
+    def __init__(self, *executor_ids: str) -> None:
+        self.executors = {key: FakeExecutor(key) for key in executor_ids}
+        self.given_up: list[str] = []
+        self.rounds = 0
+        self.error: Exception | None = None
+
+    def add(self, executor: FakeExecutor) -> FakeExecutor:
+        self.executors[executor.description.executor_id] = executor
+        return executor
+
+    def __getitem__(self, executor_id: str) -> FakeExecutor:
+        return self.executors[executor_id]
+
+    async def describe(self) -> Sequence[Description]:
+        self.rounds += 1
+        if self.error is not None:
+            raise self.error
+        return [one.description for one in self.executors.values() if not one.is_silent]
+
+    async def install(
+        self, executor_id: ExecutorId, catalog: TableCatalog
+    ) -> Mapping[TableName, str]:
+        executor = await self._reached(executor_id)
+        executor.installs += 1
+        executor.change(catalogs={catalog.origin: catalog.version})
+        return executor.install_failures
+
+    async def probe(self, executor_id: ExecutorId) -> None:
+        executor = await self._reached(executor_id)
+        executor.probes += 1
+        if executor.probe_error is not None:
+            raise executor.probe_error
+
+    async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
+        (await self._reached(executor_id)).refusals.append(reason)
+
+    def lost(self, executor_id: ExecutorId) -> None:
+        self.given_up.append(executor_id)
+
+    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+        raise NotImplementedError
+
+    async def stream(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> BatchStream:
+        raise NotImplementedError
+
+    async def execute(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
+    ) -> BatchStream:
+        raise NotImplementedError
+
+    async def aclose(self) -> None: ...
+
+    async def _reached(self, executor_id: ExecutorId) -> FakeExecutor:
+        executor = self.executors.get(executor_id)
+        if executor is None or executor.is_silent:
+            raise ExecutorLostError(executor_id, "it is gone")
+        await executor.hangs.wait()
+        return executor

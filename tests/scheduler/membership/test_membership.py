@@ -1,0 +1,246 @@
+"""The roll call over a fleet of executors that only say their heartbeat."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
+from caraway_core.protocols.fleet import PROTOCOL_VERSION, TableCatalog
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_scheduler.membership import Membership, registrations, state
+from tests.kit.clocks import Clock
+from tests.kit.fleets import FakeExecutor, FakeFleet
+
+EVERY_S = 0.005
+WAIT_S = 5.0
+
+
+@dataclass
+class Cluster:
+    fleet: FakeFleet
+    membership: Membership
+    store: SqliteStateStore
+    clock: Clock
+
+    @property
+    def states(self) -> dict[str, str]:
+        return {str(one.executor_id): one.state for one in self.membership.executors()}
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for something that the roll call makes true."""
+        async with asyncio.timeout(WAIT_S):
+            while not holds():
+                await self.rounds(1)
+
+    async def rounds(self, count: int) -> None:
+        """Wait until the roll was called so many times more."""
+        until = self.fleet.rounds + count
+        async with asyncio.timeout(WAIT_S):
+            while self.fleet.rounds < until:
+                self.membership._call.turned.clear()
+                await self.membership._call.turned.wait()
+
+
+@asynccontextmanager
+async def cluster(folder: Path, *executor_ids: str, version: int = 1) -> AsyncIterator[Cluster]:
+    """Run a membership over these executors; with a `version`, wait until they are ready."""
+    fleet, clock = FakeFleet(*executor_ids), Clock()
+    store = SqliteStateStore(folder / "state.db", clock)
+    membership = Membership(
+        fleet, store, "here", clock, build="1.0", every_s=EVERY_S, install_wait_s=0.2
+    )
+    running = asyncio.create_task(membership.run())
+    found = Cluster(fleet, membership, store, clock)
+    try:
+        if version:
+            await found.until(lambda: len(found.states) == len(executor_ids))
+            await membership.install(catalog(version))
+            assert await membership.wait_ready(len(executor_ids), WAIT_S)
+        yield found
+    finally:
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        await store.aclose()
+
+
+def catalog(version: int) -> TableCatalog:
+    return TableCatalog(CatalogVersion(version), "here", {})
+
+
+async def test_executors_register_and_become_ready(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "b", "a") as running:
+        assert running.states == {"a": "ready", "b": "ready"}
+        first, second = running.membership.ready()
+        assert (first.executor_id, second.executor_id) == ("a", "b")
+        assert (first.cores, first.address, first.incarnation) == (2, "a.test", "first")
+        (status, _) = running.membership.executors()
+        assert (status.catalog_version, status.build, status.reason) == (1, "9.9", "")
+
+
+async def test_executor_that_comes_later_gets_the_catalog(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        late = running.fleet.add(FakeExecutor("b"))
+        assert await running.membership.wait_ready(2, WAIT_S)
+        assert late.description.catalogs == {"here": 1}
+
+
+async def test_installation_returns_what_failed_anywhere(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        running.fleet["b"].install_failures = {TableName("t"): "no such file"}
+        assert await running.membership.install(catalog(2)) == {"t": "no such file"}
+        assert running.states == {"a": "ready", "b": "ready"}
+
+
+async def test_hanging_executor_delays_neither_others_nor_the_catalog(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        running.fleet["a"].hang()
+        assert await running.membership.install(catalog(2)) == {}
+        assert [member.executor_id for member in running.membership.ready()] == ["b"]
+        assert running.states == {"a": "ready", "b": "ready"}, "a still holds the one before"
+        running.fleet["a"].hangs.set()
+        assert await running.membership.wait_ready(2, WAIT_S)
+
+
+async def test_installation_does_not_wait_for_nobody(tmp_path: Path) -> None:
+    async with cluster(tmp_path, version=0) as running:
+        assert await running.membership.install(catalog(1)) == {}
+        assert running.membership.ready() == ()
+        assert not await running.membership.wait_ready(1, 0.01)
+
+
+async def test_silent_executor_is_lost_and_comes_back_by_itself(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        running.fleet["a"].is_silent = True
+        await running.rounds(2)
+        running.clock.now += state.LOST_AFTER_S
+        await running.until(lambda: running.states["a"] == "lost")
+        assert running.states["b"] == "ready"
+        assert running.fleet.given_up == ["a"]
+        running.fleet["a"].is_silent = False
+        await running.until(lambda: running.states["a"] == "ready")
+        assert running.fleet["a"].probes == 2
+        assert running.fleet["a"].installs == 1
+
+
+async def test_restarted_executor_is_given_everything_anew(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        running.fleet["a"].restart()
+        await running.until(lambda: running.fleet["a"].probes == 2)
+        assert running.fleet["a"].installs == 2
+        assert await running.membership.wait_ready(1, WAIT_S)
+        assert running.membership.ready()[0].incarnation == "second"
+
+
+async def test_executor_reported_lost_is_out_at_once(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        running.membership.lost(ExecutorId("a"), "the actor died")
+        assert [member.executor_id for member in running.membership.ready()] == ["b"]
+        assert running.fleet.given_up == ["a"]
+        (status, _) = running.membership.executors()
+        assert (status.state, status.reason) == ("lost", "the actor died")
+        running.clock.now += 1
+        assert await running.membership.wait_ready(2, WAIT_S), "it answers, so it is back"
+
+
+async def test_executor_lost_during_a_step_frees_the_step(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        running.fleet["a"].hang()
+        late = running.fleet.add(FakeExecutor("b"))
+        late.hang()
+        await running.until(lambda: "b" in running.states)
+        running.membership.lost(ExecutorId("b"), "x")
+        late.hangs.set()
+        running.clock.now += 1
+        assert await running.membership.wait_ready(2, WAIT_S)
+        assert late.installs == 1
+
+
+async def test_other_protocol_version_is_refused_on_both_sides_and_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster(tmp_path, "a") as running:
+        caplog.set_level(logging.WARNING)
+        foreign = running.fleet.add(FakeExecutor("b", PROTOCOL_VERSION + 1))
+        await running.until(lambda: bool(foreign.refusals))
+        await running.rounds(5)
+        (reason,) = foreign.refusals
+        assert "build 9.9" in reason and "build 1.0" in reason
+        logged = [record for record in caplog.records if record.message == "executor is refused"]
+        assert [record.__dict__["reason"] for record in logged] == [reason]
+        assert running.states == {"a": "ready", "b": "refused"}
+        assert foreign.installs == 0
+
+
+async def test_draining_executor_is_registered_but_gets_no_work(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        running.fleet["a"].change(is_draining=True)
+        await running.until(lambda: running.states["a"] == "draining")
+        assert [member.executor_id for member in running.membership.ready()] == ["b"]
+        assert [one.is_registered for one in running.membership.executors()] == [True, True]
+
+
+async def test_failing_probe_is_told_and_tried_again(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        late = FakeExecutor("b")
+        late.probe_error = CarawayError("no memory")
+        running.fleet.add(late)
+        await running.until(lambda: late.probes == 1)
+        (_, status) = running.membership.executors()
+        assert (status.state, status.reason) == ("registered", "probe: no memory")
+        late.probe_error = None
+        running.clock.now += 1
+        assert await running.membership.wait_ready(2, WAIT_S)
+
+
+async def test_fleet_that_cannot_be_asked_is_logged_once_and_asked_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cluster(tmp_path, "a") as running:
+        running.fleet.error = RuntimeError("the head is away")
+        await running.rounds(3)
+        running.fleet.error = None
+        await running.rounds(2)
+        assert running.states == {"a": "ready"}
+        warnings = [one for one in caplog.records if one.message == "executors cannot be asked"]
+        assert len(warnings) == 1
+
+
+async def test_changes_are_told(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        told: list[dict[str, str]] = []
+        running.membership.on_change = lambda: told.append(running.states)
+        await running.rounds(5)
+        assert told == [], "a heartbeat changes nothing"
+        running.membership.lost(ExecutorId("a"), "x")
+        assert told == [{"a": "lost"}]
+
+
+async def test_registrations_are_in_the_store(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        watcher = running.store.watch("")
+        found = {entry.key: json.loads(entry.value) for entry in await running.store.scan("")}
+        while "executors/b" not in found or "executors/a" not in found:
+            entry = await asyncio.wait_for(anext(watcher), WAIT_S)
+            found[entry.key] = json.loads(entry.value)
+        assert found["executors/a"]["address"] == "a.test"
+        assert found["executors/a"]["protocol_version"] == PROTOCOL_VERSION
+        assert "executors/a" in found
+        running.membership.lost(ExecutorId("a"), "x")
+        running.fleet["a"].is_silent = True
+        async with asyncio.timeout(WAIT_S):
+            async for entry in watcher:
+                if entry.key == "executors/a" and not entry.value:
+                    break
+    reopened = SqliteStateStore(tmp_path / "state.db", running.clock)
+    assert await reopened.get("schedulers/here") is None, "it has said goodbye"
+    running.clock.now += registrations.TTL_S
+    assert await reopened.scan("") == []
+    await reopened.aclose()
