@@ -34,6 +34,59 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinOptions:
+    """How a process joins a cluster: where its head is, and who it is among the others.
+
+    `node_ip` of None is the address of the host. `token_file` is the cluster's secret.
+    """
+
+    head: Address
+    token_file: Path
+    node_ip: str | None = None
+    object_store_bytes: int = 0
+    """Memory for what crosses between processes; 0 is a share of the machine's."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOptions:
+    """The flags of `caraway head`. `state` is the URL of the Redis that keeps its state."""
+
+    address: Address
+    data_dir: Path
+    token_file: Path | None = None
+    state: str | None = None
+    log_format: LogFormat = "text"
+    ready_fd: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorOptions:
+    """The flags of `caraway executor`. 0 cores or bytes are what the machine allows."""
+
+    join: JoinOptions
+    data_dir: Path
+    executor_id: str | None = None
+    cores: int = 0
+    memory_bytes: int = 0
+    metrics: Address | None = None
+    drain_timeout_s: float = 30.0
+    log_format: LogFormat = "text"
+    ready_fd: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerOptions:
+    """The flags of `caraway scheduler` beside those of `run`.
+
+    `state` is the URL of a store that all schedulers share; None is a file of this one.
+    """
+
+    join: JoinOptions
+    scheduler_id: str | None = None
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """The flags of `caraway run`. `ready_fd` is a descriptor that gets the bound addresses."""
 

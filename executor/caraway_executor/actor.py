@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 import ray
+from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -124,8 +125,9 @@ class Keeper:
         self._actor: Any = None
 
     def join(self, head: Address, node_ip: str | None, variables: Mapping[str, str]) -> None:
-        # Ray reads these when it joins, and hands them to what it starts.
         os.environ.update(variables)
+        # Ray has read its variables when it was imported.
+        Config.initialize("")
         try:
             ray.init(**ray_nodes.init_arguments(head, node_ip))
         except (RayError, ConnectionError, RuntimeError, ValueError, TimeoutError) as exc:
@@ -135,8 +137,8 @@ class Keeper:
         """Make the actor, in place of one of the same name that an earlier process left."""
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._end_namesake()
-        groups = {"control": _CALLS_AT_ONCE}
-        kind = ray.remote(concurrency_groups=groups)(ExecutorActor)
+        options: dict[str, Any] = {"concurrency_groups": {"control": _CALLS_AT_ONCE}}
+        kind = ray.remote(**options)(ExecutorActor)
         self._actor = kind.options(
             name=self._name,
             namespace=ray_nodes.NAMESPACE,

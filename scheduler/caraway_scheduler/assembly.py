@@ -7,6 +7,7 @@ from pathlib import Path
 
 from caraway_core import manifest as manifests
 from caraway_core import registry
+from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
@@ -14,7 +15,6 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_engine.sessions import EngineSettings
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.data_directory import DataDirectory
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.membership import listing

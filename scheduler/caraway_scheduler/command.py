@@ -6,10 +6,10 @@ from pathlib import Path
 
 import uvloop
 
+from caraway_core import logs
 from caraway_core import manifest as manifests
+from caraway_core.data_directory import DataDirectory
 from caraway_core.settings import RunOptions
-from caraway_scheduler import logs
-from caraway_scheduler.data_directory import DataDirectory
 from caraway_scheduler.runtime import Runtime
 
 

@@ -12,12 +12,12 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from caraway_core import manifest as manifests
+from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
 from caraway_core.settings import Address, RunOptions
 from caraway_scheduler import announcing, app, assembly, listeners
 from caraway_scheduler.announcing import Announcer
-from caraway_scheduler.data_directory import DataDirectory
 from caraway_scheduler.listeners import HttpServer
 from caraway_scheduler.reloading import Reloader
 from caraway_scheduler.services import Services

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from caraway_core import manifest as manifests
+from caraway_core.data_directory import DataDirectory
 from caraway_scheduler import app, assembly
-from caraway_scheduler.data_directory import DataDirectory
 from caraway_scheduler.services import Services
 from caraway_scheduler.tallies import Tallies
 

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from caraway import explanations
-from caraway.cli import listings, readiness, runtime, sql, starting, version
+from caraway.cli import listings, processes, readiness, runtime, sql, starting, version
 from caraway_core.errors import CarawayError
 
 DEBUG_HELP = "Show Python tracebacks."
@@ -60,6 +60,9 @@ def build() -> typer.Typer:
     app.command("init")(starting.init)
     app.command("run")(runtime.run)
     app.command("validate")(runtime.validate)
+    app.command("head")(processes.head)
+    app.command("scheduler")(processes.scheduler)
+    app.command("executor")(processes.executor)
     app.command("sql")(sql.sql)
     app.command("datasets")(listings.datasets)
     app.command("catalogs")(listings.catalogs)

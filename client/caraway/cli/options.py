@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from caraway_core.settings import Address
+
 if TYPE_CHECKING:
     from caraway.client import Client
 
@@ -60,3 +62,22 @@ def connect(endpoint: str, api_key: str, cacert: Path | None) -> "Client":
         return Client(endpoint, api_key, cacert=cacert, max_retries=COMMAND_RETRIES)
     except InvalidEndpointError as error:
         raise typer.BadParameter(error.message, param_hint="--endpoint") from error
+
+
+def address(text: str, flag: str) -> Address:
+    """Read a HOST:PORT; anything else is a usage error."""
+    try:
+        return Address.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=flag) from error
+
+
+def size(text: str | None, flag: str) -> int | None:
+    """Read a size such as 4GiB, or a share of the memory; anything else is a usage error."""
+    # Comes with pydantic, which takes 0.1 s to import.
+    from caraway_core.manifest import memory
+
+    try:
+        return None if text is None else memory.limit_bytes(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint=flag) from error

@@ -12,6 +12,7 @@ from caraway_core.ray_nodes.options import (
     executor_of,
     init_arguments,
 )
+from caraway_core.ray_nodes.output import divert
 from caraway_core.ray_nodes.redis import GcsStore
 from caraway_core.ray_nodes.tokens import make_token, read_token
 
@@ -21,6 +22,7 @@ __all__ = [
     "Node",
     "NodeFailedError",
     "NodeOptions",
+    "divert",
     "environment",
     "executor_name",
     "executor_of",

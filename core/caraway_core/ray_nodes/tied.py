@@ -26,7 +26,7 @@ def tied(program: Sequence[str]) -> list[str]:
     return [sys.executable, "-I", "-S", __file__, str(os.getpid()), *program]
 
 
-def main(parent: int, program: Sequence[str]) -> None:
+def main(parent: int, program: list[str]) -> None:
     tie_to_parent()
     if os.getppid() != parent:
         sys.exit("the process that started this program has ended")

@@ -2,16 +2,15 @@
 
 import logging
 import time
-from contextvars import ContextVar
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from caraway_core.logs import trace_id
 from caraway_scheduler.api.scopes import SPAN
 from caraway_scheduler.history import spans
 from caraway_scheduler.tallies import Tallies
 
 logger = logging.getLogger(__name__)
-trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 
 
 class Observing:

@@ -4,25 +4,30 @@ import datetime
 import json
 import logging
 import sys
+from contextvars import ContextVar
 from typing import Any, TextIO
 
 from caraway_core.settings import LogFormat
-from caraway_scheduler.api.gates.observing import trace_id
+
+trace_id: ContextVar[str] = ContextVar("trace_id", default="")
+"""Of the request that is being served; it is in every line that is logged meanwhile."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
+_COMPONENTS = ("caraway_core", "caraway_executor", "caraway_cluster", "caraway_scheduler")
 _TOLD = ("ASGI callable returned without completing", "Exception in ASGI application")
 _LEVELS = {"info": logging.INFO, "verbose": logging.DEBUG, "very_verbose": logging.DEBUG}
 
 
-def configure(format_: LogFormat, output_level: str = "info", stream: TextIO = sys.stderr) -> None:
-    """Send everything that is logged to the stream."""
-    handler = logging.StreamHandler(stream)
+def configure(format_: LogFormat, output_level: str = "info", stream: TextIO | None = None) -> None:
+    """Send everything that is logged to the stream, which is standard error if none is given."""
+    handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if format_ == "json" else TextFormatter())
     handler.addFilter(_worth_a_line)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger("caraway_scheduler").setLevel(_LEVELS.get(output_level, logging.INFO))
+    for component in _COMPONENTS:
+        logging.getLogger(component).setLevel(_LEVELS.get(output_level, logging.INFO))
 
 
 def _worth_a_line(record: logging.LogRecord) -> bool:
@@ -62,7 +67,12 @@ class TextFormatter(logging.Formatter):
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+    # Ray adds a stamp of its own to every record of a process that it is loaded in.
+    return {
+        key: value
+        for key, value in vars(record).items()
+        if key not in _STANDARD and not key.startswith("_ray_")
+    }
 
 
 def _time(record: logging.LogRecord) -> str:

@@ -1,0 +1,71 @@
+"""`caraway head`: the Ray head, watched until a signal ends it."""
+
+import asyncio
+import logging
+import signal
+
+from caraway_core import logs, ray_nodes, ready_pipe
+from caraway_core.data_directory import DataDirectory
+from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
+from caraway_core.settings import HeadOptions
+
+logger = logging.getLogger(__name__)
+
+
+def run(options: HeadOptions) -> int:
+    """Keep a head until SIGTERM or SIGINT; returns the exit code.
+
+    Raises:
+        CarawayError: it cannot start, or Ray ended.
+    """
+    logs.configure(options.log_format)
+    with DataDirectory(options.data_dir) as data:
+        token_file = options.token_file
+        if token_file is None:
+            token_file = data.path / "token"
+            ray_nodes.make_token(token_file)
+        ray_nodes.read_token(token_file)
+        node = NodeOptions(
+            head=options.address,
+            joins=False,
+            node_ip=options.address.host,
+            cores=0,
+            object_store_bytes=0,
+            folder=data.path / "ray",
+            token_file=token_file,
+            store=GcsStore.parse(options.state) if options.state else None,
+        )
+        asyncio.run(_serve(node, options))
+    return 0
+
+
+async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    logger.info("head starts", extra={"address": str(options.address)})
+    stopping = asyncio.ensure_future(stop.wait())
+    starting = asyncio.ensure_future(Node.start(node_options))
+    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait((starting,))
+        return
+    node = await starting
+    logger.info("head is up", extra={"token_file": str(node_options.token_file)})
+    ready_pipe.write(
+        options.ready_fd, {"address": options.address, "token_file": node_options.token_file}
+    )
+    ending = asyncio.ensure_future(node.wait())
+    try:
+        await asyncio.wait((ending, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if ending.done() and not stop.is_set():
+            raise NodeFailedError(
+                f"Ray ended with exit code {ending.result()}; what it printed is in {node.output}"
+            )
+    finally:
+        stopping.cancel()
+        ending.cancel()
+        await node.stop()
+    logger.info("head has stopped")

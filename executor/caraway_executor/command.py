@@ -1,0 +1,92 @@
+"""`caraway executor`: flags in, an executor that serves until a signal ends it."""
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from caraway_core import logs, ray_nodes
+from caraway_core.data_directory import DataDirectory
+from caraway_core.ids import ExecutorId
+from caraway_core.manifest import memory
+from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description
+from caraway_core.ray_nodes import NodeOptions
+from caraway_core.settings import ExecutorOptions
+from caraway_engine import processes
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.probes import ProbeServer
+from caraway_executor.supervisor import Supervisor
+
+_MEMORY_SHARE = "50%"
+_STORE_SHARE = "20%"
+_SHM_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    node: NodeOptions
+    identity: Description
+    engine: EngineSettings
+
+
+def run(options: ExecutorOptions) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code.
+
+    Raises:
+        CarawayError: it cannot start, or cannot join its cluster again.
+    """
+    processes.prepare()
+    ray_nodes.read_token(options.join.token_file)
+    with DataDirectory(options.data_dir) as data:
+        ray_nodes.divert(data.path / "ray" / "driver.log")
+        logs.configure(options.log_format)
+        return asyncio.run(_serve(options, _plan(options, data)))
+
+
+async def _serve(options: ExecutorOptions, plan: _Plan) -> int:
+    supervisor = Supervisor(
+        plan.node, plan.identity, plan.engine, options.drain_timeout_s, options.ready_fd
+    )
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.stop)
+    with ProbeServer(options.metrics, supervisor.seen) as probes:
+        supervisor.metrics = probes.address
+        await supervisor.run()
+    return 0
+
+
+def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
+    join = options.join
+    cores = options.cores or os.cpu_count() or 1
+    memory_bytes = options.memory_bytes or memory.limit_bytes(_MEMORY_SHARE)
+    node = NodeOptions(
+        head=join.head,
+        joins=True,
+        node_ip=join.node_ip,
+        cores=cores,
+        object_store_bytes=join.object_store_bytes or _object_store_bytes(),
+        folder=data.path / "ray",
+        token_file=join.token_file,
+    )
+    identity = Description(
+        executor_id=ExecutorId(options.executor_id or f"{socket.gethostname()}-{data.node_id[:8]}"),
+        incarnation="",
+        protocol_version=PROTOCOL_VERSION,
+        build=metadata.version("caraway"),
+        address=join.node_ip or socket.gethostname(),
+        cores=cores,
+        memory_bytes=memory_bytes,
+    )
+    # The actor lives in another process, which has a working directory of its own.
+    engine = EngineSettings(cores, memory_bytes, data.spill.absolute())
+    return _Plan(node, identity, engine)
+
+
+def _object_store_bytes() -> int:
+    room = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").is_dir() else 0
+    return min(memory.limit_bytes(_STORE_SHARE), int(room * _SHM_SHARE))

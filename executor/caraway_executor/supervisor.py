@@ -1,0 +1,192 @@
+"""Keeps an executor in its cluster: starts its Ray node and its actor, again when they end."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from caraway_core import ray_nodes, ready_pipe
+from caraway_core.errors import CarawayError
+from caraway_core.protocols.fleet import Description
+from caraway_core.protocols.wire import Standing
+from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
+from caraway_core.settings import Address
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.actor import ActorFailedError, Keeper
+from caraway_executor.probes import Seen
+
+logger = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+_CHECK_S = 1.0
+_ANSWER_S = 2.0
+_DEPLOY_S = 60.0
+_HUNG_S = 60.0
+"""An actor that did not answer for so long is replaced; Ray notices what has ended, not this."""
+_LEAVE_S = 5.0
+_DELAYS_S = (1.0, 2.0, 5.0, 10.0)
+
+
+class Supervisor:
+    """One executor, from start to stop."""
+
+    def __init__(
+        self,
+        node: NodeOptions,
+        identity: Description,
+        engine: EngineSettings,
+        drain_timeout_s: float,
+        ready_fd: int | None,
+    ) -> None:
+        self._node_options = node
+        self._identity = identity
+        self._engine = engine
+        self._drain_timeout_s = drain_timeout_s
+        self._ready_fd = ready_fd
+        self._stopping = asyncio.Event()
+        self._keeper = Keeper(identity.executor_id)
+        self._refusal = ""
+        self._served = False
+        self.metrics: Address | None = None
+        self.seen = Seen()
+
+    def stop(self) -> None:
+        """Begin to drain; asked twice, drain no longer."""
+        if self._stopping.is_set():
+            self._drain_timeout_s = 0.0
+        self._stopping.set()
+
+    async def run(self) -> None:
+        """Serve until `stop`, joining the cluster again whenever it was lost.
+
+        Raises:
+            CarawayError: it cannot leave Ray in order to join again.
+        """
+        failures = 0
+        while not self._stopping.is_set():
+            self._served = False
+            try:
+                await self._live()
+            except (NodeFailedError, ActorFailedError) as exc:
+                if self._stopping.is_set():
+                    break
+                failures = 0 if self._served else failures + 1
+                delay_s = _DELAYS_S[min(failures, len(_DELAYS_S) - 1)]
+                logger.warning("joins again", extra={"in_s": delay_s, "cause": exc.message})
+                await self._pause(delay_s)
+        logger.info("executor has stopped")
+
+    async def _live(self) -> None:
+        """One stay in the cluster."""
+        logger.info("executor joins", extra={"head": str(self._node_options.head)})
+        node = await self._unless_stopped(Node.start(self._node_options))
+        if node is None:
+            return
+        try:
+            head, ip = self._node_options.head, self._node_options.node_ip
+            variables = ray_nodes.environment(self._node_options.token_file)
+            await asyncio.to_thread(self._keeper.join, head, ip, variables)
+            await self._serve(node)
+        finally:
+            self.seen.standing = None
+            await self._leave(node)
+
+    async def _serve(self, node: Node) -> None:
+        described = await asyncio.to_thread(
+            self._keeper.deploy, self._identity, self._engine, _DEPLOY_S
+        )
+        logger.info(
+            "executor is up",
+            extra={"executor_id": described.executor_id, "node_pid": node.pid},
+        )
+        self._say_ready()
+        self._served = True
+        await self._watch(node)
+        if self._stopping.is_set():
+            await self._drain()
+        await asyncio.to_thread(self._keeper.end)
+
+    async def _watch(self, node: Node) -> None:
+        """Look after the actor until it must stop.
+
+        Raises:
+            NodeFailedError: the node ended.
+            ActorFailedError: the actor hangs.
+        """
+        loop = asyncio.get_running_loop()
+        answered_at = loop.time()
+        ended = asyncio.ensure_future(node.wait())
+        try:
+            while not self._stopping.is_set():
+                if ended.done():
+                    raise NodeFailedError(f"the Ray node ended with exit code {ended.result()}")
+                try:
+                    self._note(await asyncio.to_thread(self._keeper.standing, _ANSWER_S))
+                    answered_at = loop.time()
+                except ActorFailedError as exc:
+                    self.seen.standing = None
+                    logger.warning("actor does not answer", extra={"cause": exc.message})
+                    if loop.time() - answered_at > _HUNG_S:
+                        raise
+                await self._pause(_CHECK_S, ended)
+        finally:
+            ended.cancel()
+
+    def _note(self, standing: Standing) -> None:
+        self.seen.standing = standing
+        if standing.refusal != self._refusal:
+            self._refusal = standing.refusal
+            if standing.refusal:
+                logger.error("refused by a scheduler", extra={"reason": standing.refusal})
+
+    async def _drain(self) -> None:
+        """Take no more work and wait for what runs, for as long as is allowed."""
+        logger.info("draining", extra={"at_most_s": self._drain_timeout_s})
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            await asyncio.to_thread(self._keeper.drain, _ANSWER_S)
+            while loop.time() - started < self._drain_timeout_s:
+                standing = await asyncio.to_thread(self._keeper.standing, _ANSWER_S)
+                self.seen.standing = standing
+                if not standing.description.active_tasks:
+                    return
+                await asyncio.sleep(0.1)
+        except ActorFailedError as exc:
+            logger.warning("cannot drain", extra={"cause": exc.message})
+        else:
+            logger.warning("work is broken off", extra={"after_s": self._drain_timeout_s})
+
+    async def _leave(self, node: Node) -> None:
+        try:
+            await asyncio.wait_for(asyncio.to_thread(self._keeper.leave), _LEAVE_S)
+        except TimeoutError:
+            if not self._stopping.is_set():
+                raise CarawayError("Ray does not let go of the lost cluster; start anew") from None
+        finally:
+            await node.stop()
+
+    def _say_ready(self) -> None:
+        facts = {"executor_id": self._identity.executor_id, "metrics": self.metrics or ""}
+        fd, self._ready_fd = self._ready_fd, None
+        ready_pipe.write(fd, facts)
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+            return None
+        finally:
+            stopping.cancel()
+
+    async def _pause(self, delay_s: float, *ends: asyncio.Future[Any]) -> None:
+        """Wait, unless the executor must stop or one of the others ends."""
+        stopping: asyncio.Future[Any] = asyncio.ensure_future(self._stopping.wait())
+        await asyncio.wait([stopping, *ends], timeout=delay_s, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()

@@ -1,0 +1,406 @@
+"""Executors that are reached over Ray. This is the one module of the scheduler that knows Ray."""
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import ray
+from ray import exceptions
+from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
+
+from caraway_core import ray_nodes
+from caraway_core.errors import (
+    CarawayError,
+    ExecutionError,
+    ExecutorLostError,
+    OutOfMemoryQueryError,
+    PartLostError,
+    QueryCancelledError,
+)
+from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
+from caraway_core.protocols import wire
+from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.fleet import (
+    ANSWER_S,
+    Description,
+    Input,
+    Outcome,
+    Page,
+    Part,
+    Report,
+    TableCatalog,
+    Task,
+)
+from caraway_core.protocols.wire import InputShape, PackedPage
+from caraway_core.settings import Address
+from caraway_scheduler.dispatch.paging import PagedStream
+
+logger = logging.getLogger(__name__)
+_JOIN_S = 30.0
+_LEAVE_S = 5.0
+_FIND_S = 0.3
+"""Within ANSWER_S, so that executors that are known are asked also while the head is away."""
+_ABANDONED_S = 60.0
+
+
+@dataclass(slots=True, eq=False)
+class _Peer:
+    """An executor that was found; `gone` is done when calls to it must not wait any longer."""
+
+    executor_id: ExecutorId
+    actor: Any
+    gone: asyncio.Future[None]
+    asked: asyncio.Future[Description] | None = field(default=None)
+
+
+class RayFleet:
+    """Joins Ray as a driver and calls the executors' actors by their names."""
+
+    def __init__(self, *, leaves: bool = False) -> None:
+        self._leaves = leaves
+        self._peers: dict[ExecutorId, _Peer] = {}
+        self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
+        self._catalog: tuple[TableCatalog, Any] | None = None
+        self._abandoned: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    async def join(
+        cls, head: Address, node_ip: str | None, variables: Mapping[str, str]
+    ) -> "RayFleet":
+        """Join through the node of that address; its process must be up.
+
+        Raises:
+            CarawayError: the cluster cannot be joined.
+        """
+        os.environ.update(variables)
+        # Ray has read its variables when it was imported.
+        Config.initialize("")
+        arguments = ray_nodes.init_arguments(head, node_ip)
+        try:
+            # In a thread of its own: in the main thread Ray takes over SIGTERM.
+            await asyncio.wait_for(_in_thread(partial(ray.init, **arguments)), _JOIN_S)
+        except (exceptions.RayError, OSError, RuntimeError, ValueError) as exc:
+            raise CarawayError(
+                f"cannot join the Ray cluster at {head}: {exc or 'no answer'}; is `caraway head` "
+                "up, and is the token file the same?"
+            ) from exc
+        return cls(leaves=True)
+
+    async def describe(self) -> Sequence[Description]:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + ANSWER_S
+        await self._find()
+        left_s = max(0.0, until - loop.time())
+        answers = [self._heartbeat(peer, left_s) for peer in self._peers.values()]
+        return [answer for answer in await asyncio.gather(*answers) if answer is not None]
+
+    async def install(
+        self, executor_id: ExecutorId, catalog: TableCatalog
+    ) -> Mapping[TableName, str]:
+        peer = self._peer(executor_id)
+        if self._catalog is None or self._catalog[0] is not catalog:
+            self._catalog = catalog, await asyncio.to_thread(ray.put, catalog)
+        failed: Mapping[TableName, str] = await self._answer(
+            peer, peer.actor.install.remote(self._catalog[1])
+        )
+        return failed
+
+    async def probe(self, executor_id: ExecutorId) -> None:
+        origin = self._catalog[0].origin if self._catalog else ""
+        statement = Statement("SELECT 1", {})
+        stream = await self.execute(executor_id, new_query_id(), statement, origin)
+        await stream.aclose()
+
+    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+        peer = self._peer(executor_id)
+        count = task.split.count if task.split else 1
+        method = peer.actor.run.options(num_returns=1 + count)
+        told, *tables = method.remote(task, _shapes(inputs), *_handles(inputs))
+        report: Report = await self._work(peer, task.query_id, told, inputs)
+        parts = (
+            Part(table, executor_id, rows, size_bytes)
+            for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
+        )
+        return Outcome(tuple(parts), report.elapsed_ms)
+
+    async def stream(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> BatchStream:
+        peer = self._peer(executor_id)
+        answer = peer.actor.open_task.remote(task, _shapes(inputs), *_handles(inputs))
+        packed = await self._work(peer, task.query_id, answer, inputs)
+        return self._paged(peer, task.query_id, wire.unpack(packed))
+
+    async def execute(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
+    ) -> BatchStream:
+        peer = self._peer(executor_id)
+        answer = peer.actor.open.remote(query_id, statement, catalog)
+        packed = await self._work(peer, query_id, answer)
+        return self._paged(peer, query_id, wire.unpack(packed))
+
+    async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
+        peer = self._peer(executor_id)
+        await self._answer(peer, peer.actor.refuse.remote(reason))
+
+    def lost(self, executor_id: ExecutorId) -> None:
+        peer = self._peers.get(executor_id)
+        if peer is not None:
+            self._let_go(peer)
+
+    async def aclose(self) -> None:
+        for task in self._abandoned:
+            task.cancel()
+        for executor_id in list(self._peers):
+            self.lost(executor_id)
+        self._peers.clear()
+        self._catalog = None
+        if not self._leaves:
+            return
+        try:
+            await asyncio.wait_for(_in_thread(ray.shutdown), _LEAVE_S)
+        except TimeoutError:
+            logger.warning("left Ray without its answer", extra={"after_s": _LEAVE_S})
+
+    async def _find(self) -> None:
+        """Look for executors that are new; when the head is away those that are known stay."""
+        if self._finding is None:
+            self._finding = asyncio.ensure_future(_in_thread(partial(_find, set(self._peers))))
+        done, _ = await asyncio.wait((self._finding,), timeout=_FIND_S)
+        if not done:
+            return
+        finding, self._finding = self._finding, None
+        if (exc := finding.exception()) is not None:
+            logger.warning("cannot list executors", extra={"cause": str(exc)})
+            return
+        loop = asyncio.get_running_loop()
+        for executor_id, actor in finding.result().items():
+            if executor_id not in self._peers:
+                self._peers[executor_id] = _Peer(executor_id, actor, loop.create_future())
+
+    async def _heartbeat(self, peer: _Peer, wait_s: float) -> Description | None:
+        # One question at a time: a process that is stopped would answer all of them at once.
+        # An answer that came after an earlier call had given up is old, and asked for again.
+        if peer.asked is None or peer.asked.done():
+            peer.asked = asyncio.ensure_future(_get(peer.actor.describe.remote()))
+            peer.asked.add_done_callback(_retrieve)
+        done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
+        if not done:
+            return None
+        try:
+            return peer.asked.result()
+        except exceptions.RayError as exc:
+            self._forget_if_dead(peer, exc)
+            return None
+
+    def _peer(self, executor_id: ExecutorId) -> _Peer:
+        peer = self._peers.get(executor_id)
+        if peer is None:
+            raise ExecutorLostError(executor_id, "it is not in the cluster")
+        return peer
+
+    def _paged(self, peer: _Peer, query_id: QueryId, first: Page) -> PagedStream:
+        async def fetch(cursor: str) -> Page:
+            return wire.unpack(await self._work(peer, query_id, peer.actor.next.remote(cursor)))
+
+        async def close(cursor: str) -> None:
+            _send(peer.actor.close, cursor)
+
+        return PagedStream(first, fetch, close)
+
+    async def _work(
+        self, peer: _Peer, query_id: QueryId, answer: Any, inputs: Sequence[Input] = ()
+    ) -> Any:
+        try:
+            return await self._answer(peer, answer, inputs)
+        except asyncio.CancelledError:
+            _send(peer.actor.cancel, query_id)
+            self._own(self._see_off(peer, answer))
+            raise
+
+    async def _answer(self, peer: _Peer, answer: Any, inputs: Sequence[Input] = ()) -> Any:
+        answered = asyncio.ensure_future(_get(answer))
+        answered.add_done_callback(_retrieve)
+        try:
+            await asyncio.wait((answered, peer.gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answered.cancel()
+        if not answered.done():
+            raise ExecutorLostError(peer.executor_id, "it does not answer any more")
+        try:
+            return answered.result()
+        except exceptions.RayError as exc:
+            self._forget_if_dead(peer, exc)
+            raise translate(exc, peer.executor_id, inputs) from exc
+
+    async def _see_off(self, peer: _Peer, answer: Any) -> None:
+        """Close what a cancelled call may yet have opened."""
+        try:
+            opened = await asyncio.wait_for(self._answer(peer, answer), _ABANDONED_S)
+        except (CarawayError, TimeoutError):
+            return
+        if isinstance(opened, PackedPage) and not opened.is_last:
+            _send(peer.actor.close, opened.cursor)
+
+    def _own(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._abandoned.add(task)
+        task.add_done_callback(self._abandoned.discard)
+
+    def _forget_if_dead(self, peer: _Peer, exc: exceptions.RayError) -> None:
+        # An actor that is only unavailable restarts under the same handle.
+        if isinstance(exc, exceptions.ActorDiedError) and self._peers.get(peer.executor_id) is peer:
+            del self._peers[peer.executor_id]
+            self._let_go(peer)
+
+    def _let_go(self, peer: _Peer) -> None:
+        gone, peer.gone = peer.gone, asyncio.get_running_loop().create_future()
+        if not gone.done():
+            gone.set_result(None)
+
+
+Fate = str
+FATES: Mapping[type[BaseException], Fate] = {
+    exceptions.ActorDiedError: "lost",
+    exceptions.ActorHandleNotFoundError: "lost",
+    exceptions.ActorPlacementGroupRemoved: "lost",
+    exceptions.ActorUnavailableError: "lost",
+    exceptions.ActorUnschedulableError: "lost",
+    exceptions.AsyncioActorExit: "lost",
+    exceptions.GetTimeoutError: "lost",
+    exceptions.LocalRayletDiedError: "lost",
+    exceptions.NodeDiedError: "lost",
+    exceptions.PendingCallsLimitExceeded: "lost",
+    exceptions.RayActorError: "lost",
+    exceptions.RpcError: "lost",
+    exceptions.TaskPlacementGroupRemoved: "lost",
+    exceptions.TaskUnschedulableError: "lost",
+    exceptions.WorkerCrashedError: "lost",
+    exceptions.ObjectFetchTimedOutError: "part",
+    exceptions.ObjectFreedError: "part",
+    exceptions.ObjectLostError: "part",
+    exceptions.ObjectReconstructionFailedError: "part",
+    exceptions.OwnerDiedError: "part",
+    exceptions.PlasmaObjectNotAvailable: "part",
+    exceptions.ReferenceCountingAssertionError: "part",
+    exceptions.ObjectStoreFullError: "full",
+    exceptions.OutOfDiskError: "full",
+    exceptions.OutOfMemoryError: "full",
+    exceptions.TaskCancelledError: "cancelled",
+    exceptions.ActorAlreadyExistsError: "failed",
+    exceptions.AuthenticationError: "failed",
+    exceptions.CrossLanguageError: "failed",
+    exceptions.ObjectRefStreamEndOfStreamError: "failed",
+    exceptions.OufOfBandObjectRefSerializationException: "failed",
+    exceptions.RayCgraphCapacityExceeded: "failed",
+    exceptions.RayChannelError: "failed",
+    exceptions.RayChannelTimeoutError: "failed",
+    exceptions.RayDirectTransportError: "failed",
+    exceptions.RayError: "failed",
+    exceptions.RaySystemError: "failed",
+    exceptions.RayTaskError: "failed",
+    exceptions.RuntimeEnvSetupError: "failed",
+    exceptions.StreamingGeneratorReplayInconsistentError: "failed",
+    exceptions.UnserializableException: "failed",
+    exceptions.UserCodeException: "failed",
+}
+
+
+def translate(
+    exc: BaseException, executor_id: ExecutorId, inputs: Sequence[Input] = ()
+) -> CarawayError:
+    """What a failed call means. What the executor itself raised comes as the cause of Ray's error.
+
+    An object that the executor could not get is a lost part; one that we could not get was made
+    by the executor, and is lost with it.
+    """
+    is_told = isinstance(exc, exceptions.RayTaskError)
+    cause: BaseException = exc.cause if is_told else exc  # type: ignore[attr-defined]
+    if isinstance(cause, CarawayError):
+        return cause
+    fate = next((FATES[kind] for kind in type(cause).__mro__ if kind in FATES), "failed")
+    text = str(cause).strip().split("\n")[0]
+    match fate:
+        case "lost":
+            return ExecutorLostError(executor_id, text)
+        case "part" if inputs:
+            return PartLostError(f"an exchange of the query is gone: {text}", _maker(cause, inputs))
+        case "part":
+            return ExecutorLostError(executor_id, f"its answer is gone: {text}")
+        case "full":
+            return OutOfMemoryQueryError(
+                f"executor '{executor_id}' has no room for what the query exchanges: {text}; give "
+                "executors more with --object-store-memory, or select less"
+            )
+        case "cancelled":
+            return QueryCancelledError("the query was cancelled")
+    return ExecutionError(f"executor '{executor_id}': {type(cause).__name__}: {text}")
+
+
+def _maker(exc: BaseException, inputs: Sequence[Input]) -> ExecutorId | None:
+    lost = getattr(exc, "object_ref_hex", None)
+    parts = (part for each in inputs for part in each.parts)
+    return next((part.executor_id for part in parts if part.handle.hex() == lost), None)
+
+
+def _shapes(inputs: Sequence[Input]) -> list[InputShape]:
+    return [InputShape(each.name, each.schema, len(each.parts)) for each in inputs]
+
+
+def _handles(inputs: Sequence[Input]) -> list[Any]:
+    return [part.handle for each in inputs for part in each.parts]
+
+
+def _send(method: Any, *arguments: Any) -> None:
+    """Call and let the answer go; Ray keeps no failure that nobody asks for."""
+    method.remote(*arguments)
+
+
+async def _get(answer: Any) -> Any:
+    return await answer
+
+
+def _retrieve(answer: asyncio.Future[Any]) -> None:
+    """Look at the failure of an answer for which nobody waits any more."""
+    if not answer.cancelled():
+        answer.exception()
+
+
+def _find(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
+    found = {}
+    for name in ray.util.list_named_actors():
+        executor_id = ray_nodes.executor_of(name)
+        if executor_id is not None and executor_id not in known:
+            try:
+                found[executor_id] = ray.get_actor(name)
+            except ValueError:
+                continue  # It has ended since it was listed.
+    return found
+
+
+async def _in_thread(action: Callable[[], Any]) -> Any:
+    """Run what may hang in a thread that does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, exc: BaseException | None) -> None:
+        if result.done():
+            return
+        result.set_result(value) if exc is None else result.set_exception(exc)
+
+    def work() -> None:
+        value, failure = None, None
+        try:
+            value = action()
+        except BaseException as exc:
+            failure = exc
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=work, name="ray", daemon=True).start()
+    return await result
