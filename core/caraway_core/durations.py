@@ -13,7 +13,8 @@ class Durations:
     """A histogram of milliseconds for each combination of labels."""
 
     def __init__(self) -> None:
-        self.buckets: dict[Labels, list[int]] = defaultdict(lambda: [0] * (len(_BUCKETS_MS) + 1))
+        # A named function: executors send this to the process that serves their metrics.
+        self.buckets: dict[Labels, list[int]] = defaultdict(_empty)
         self.sums_ms: dict[Labels, float] = defaultdict(float)
 
     def add(self, labels: Labels, duration_ms: float) -> None:
@@ -27,3 +28,7 @@ class Durations:
             total += count
             found.append((bound, total))
         return found
+
+
+def _empty() -> list[int]:
+    return [0] * len(_BOUNDS)

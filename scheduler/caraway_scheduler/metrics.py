@@ -2,20 +2,15 @@
 
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib import metadata
 
 from prometheus_client import CollectorRegistry, ProcessCollector, exposition
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
+from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from caraway_core.durations import Durations, Labels
+from caraway_scheduler import cluster_metrics
+from caraway_scheduler.metric_families import Families
 from caraway_scheduler.services import Services
 
 CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST
@@ -39,57 +34,62 @@ def render(found: CollectorRegistry) -> bytes:
 class _State(Collector):
     def __init__(self, services: Services, prefix: str) -> None:
         self._services = services
-        self._prefix = prefix
+        self._families = Families(prefix)
 
     def collect(self) -> Iterable[Metric]:
         yield from self._queries()
         yield from self._http()
         yield from self._components()
         yield from self._cache()
+        yield from cluster_metrics.collect(self._services, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:
         tallies, queries = self._services.tallies, self._services.queries
         protocol = ("protocol",)
-        yield self._counter(
+        yield self._families.counter(
             "query_executions", "Statements run.", protocol, tallies.query_executions
         )
-        yield self._counter(
+        yield self._families.counter(
             "query_failures", "Statements failed.", ("protocol", "error"), tallies.query_failures
         )
-        yield self._counter(
+        yield self._families.counter(
             "query_returned_bytes", "Bytes of answers sent.", protocol, tallies.query_returned_bytes
         )
-        yield self._counter(
+        yield self._families.counter(
             "query_returned_rows", "Rows of answers sent.", protocol, tallies.query_returned_rows
         )
-        yield self._histogram(
+        yield self._families.histogram(
             "query_duration_ms",
             "Time of statements, in milliseconds.",
             protocol,
             tallies.query_durations,
         )
-        yield self._gauge("query_active_count", "Statements under way.", len(queries.active))
-        yield self._gauge("query_queued_count", "Statements waiting for their turn.",
+        yield self._families.gauge(
+            "query_active_count", "Statements under way.", len(queries.active)
+        )
+        yield self._families.gauge("query_queued_count", "Statements waiting for their turn.",
                           queries.admission.queued)  # fmt: skip
 
     def _http(self) -> Iterable[Metric]:
         tallies = self._services.tallies
         labels = ("method", "path", "status")
-        yield self._counter("http_requests", "HTTP requests.", labels, tallies.http_requests)
-        yield self._histogram("http_requests_duration_ms",
+        yield self._families.counter(
+            "http_requests", "HTTP requests.", labels, tallies.http_requests
+        )
+        yield self._families.histogram("http_requests_duration_ms",
                               "Time of HTTP requests, in milliseconds.", labels,
                               tallies.http_durations)  # fmt: skip
         for connection in self._services.connections:
             if connection.name in ("http", "flight"):
-                yield self._gauge(f"runtime_{connection.name}_server_started",
+                yield self._families.gauge(f"runtime_{connection.name}_server_started",
                                   f"Whether the {connection.name} server is up.",
                                   int(connection.status == "Ready"))  # fmt: skip
 
     def _components(self) -> Iterable[Metric]:
         catalog = self._services.catalog
         state = GaugeMetricFamily(
-            self._name("dataset_load_state"),
+            self._families.name("dataset_load_state"),
             "0 initializing, 1 ready, 2 disabled, 3 error, 4 refreshing, 5 shutting down.",
             labels=("dataset",),
         )
@@ -97,37 +97,43 @@ class _State(Collector):
             state.add_metric((name,), _LOAD_STATES[dataset.status])
         yield state
         active = GaugeMetricFamily(
-            self._name("dataset_active_count"), "Datasets that are ready.", labels=("engine",)
+            self._families.name("dataset_active_count"),
+            "Datasets that are ready.",
+            labels=("engine",),
         )
         ready = sum(dataset.status == "ready" for dataset in catalog.datasets.values())
         active.add_metric(("None",), ready)
         yield active
         views = GaugeMetricFamily(
-            self._name("view_load_state"), "As dataset_load_state.", labels=("view",)
+            self._families.name("view_load_state"), "As dataset_load_state.", labels=("view",)
         )
         for name, view in catalog.views.items():
             views.add_metric((name,), _LOAD_STATES[view.status])
         yield views
-        yield self._gauge("catalog_version", "Number of catalog snapshots.", catalog.version)
-        yield self._gauge("secrets_store_load_duration_ms", "Time to read the secrets.",
+        yield self._families.gauge(
+            "catalog_version", "Number of catalog snapshots.", catalog.version
+        )
+        yield self._families.gauge("secrets_store_load_duration_ms", "Time to read the secrets.",
                           self._services.tallies.secrets_load_ms)  # fmt: skip
 
     def _cache(self) -> Iterable[Metric]:
         cache = self._services.queries.cache
         if cache is None:
             return
-        yield self._gauge(
+        yield self._families.gauge(
             "results_cache_max_size_bytes", "Most bytes kept.", cache.settings.max_size_bytes
         )
-        yield self._gauge("results_cache_size_bytes", "Bytes kept.", cache.size_bytes)
-        yield self._gauge("results_cache_items_count", "Answers kept.", len(cache))
-        yield self._counter("results_cache_requests", "Look-ups.", (), {(): cache.requests})
-        yield self._counter("results_cache_hits", "Look-ups that found an answer.", (),
+        yield self._families.gauge("results_cache_size_bytes", "Bytes kept.", cache.size_bytes)
+        yield self._families.gauge("results_cache_items_count", "Answers kept.", len(cache))
+        yield self._families.counter(
+            "results_cache_requests", "Look-ups.", (), {(): cache.requests}
+        )
+        yield self._families.counter("results_cache_hits", "Look-ups that found an answer.", (),
                             {(): cache.hits})  # fmt: skip
 
     def _build(self) -> Metric:
         return InfoMetricFamily(
-            self._name("caraway_build"),
+            self._families.name("caraway_build"),
             "This build.",
             value={
                 "version": metadata.version("caraway"),
@@ -136,23 +142,3 @@ class _State(Collector):
                 "cores": str(os.cpu_count()),
             },
         )
-
-    def _name(self, name: str) -> str:
-        return f"{self._prefix}{name}"
-
-    def _gauge(self, name: str, help_: str, value: float) -> Metric:
-        return GaugeMetricFamily(self._name(name), help_, value=value)
-
-    def _counter(
-        self, name: str, help_: str, labels: Labels, values: Mapping[Labels, int]
-    ) -> Metric:
-        family = CounterMetricFamily(self._name(name), help_, labels=labels)
-        for key, value in list(values.items()):
-            family.add_metric(key, value)
-        return family
-
-    def _histogram(self, name: str, help_: str, labels: Labels, durations: Durations) -> Metric:
-        family = HistogramMetricFamily(self._name(name), help_, labels=labels)
-        for key in list(durations.buckets):
-            family.add_metric(key, durations.cumulative(key), sum_value=durations.sums_ms[key])
-        return family

@@ -9,6 +9,7 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_scheduler import readiness
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
+from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.tallies import Tallies
@@ -35,8 +36,11 @@ class Services:
     dispatch: Dispatch
     history: TaskHistory
     tallies: Tallies
+    dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
+    scheduler_count: Callable[[], int] = lambda: 1
     keyring: Keyring | None = None
     is_scheduler: bool = False
+    dispatch_tallies: DispatchTallies | None = None
     max_body_bytes: int = 128 * 1024 * 1024
     connections: Sequence[Connection] = field(default_factory=tuple)
 

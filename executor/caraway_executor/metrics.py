@@ -1,0 +1,51 @@
+"""The metrics of an executor, under the names that the peer gives them."""
+
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry, exposition
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from caraway_executor.tallies import ExecutorTallies, Moved
+
+CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST
+
+
+def render(tallies: ExecutorTallies, active_tasks: int) -> bytes:
+    """Return the page as Prometheus text."""
+    registry = CollectorRegistry()
+    registry.register(_Page(lambda: collect(tallies, active_tasks)))
+    return exposition.generate_latest(registry)
+
+
+def collect(tallies: ExecutorTallies, active_tasks: int) -> Iterable[Metric]:
+    """Read the metrics from the state."""
+    yield GaugeMetricFamily("executor_tasks_active", "Tasks under way.", value=active_tasks)
+    durations = tallies.task_durations
+    duration = HistogramMetricFamily(
+        "executor_task_duration_ms", "Time of tasks, in milliseconds.", labels=()
+    )
+    duration.add_metric((), durations.cumulative(()), sum_value=durations.sums_ms[()])
+    yield duration
+    yield from _moved("write", "Left in exchanges", tallies.written)
+    yield from _moved("read_local", "Read from exchanges of this host", tallies.read_local)
+    yield from _moved("read_remote", "Read from exchanges of other hosts", tallies.read_remote)
+
+
+def _moved(way: str, help_: str, moved: Moved) -> Iterable[Metric]:
+    name = f"executor_shuffle_{way}"
+    yield CounterMetricFamily(f"{name}_bytes", f"{help_}, in bytes.", value=moved.size_bytes)
+    yield CounterMetricFamily(f"{name}_rows", f"{help_}, in rows.", value=moved.rows)
+
+
+class _Page(Collector):
+    def __init__(self, look: Callable[[], Iterable[Metric]]) -> None:
+        self._look = look
+
+    def collect(self) -> Iterable[Metric]:
+        return self._look()
