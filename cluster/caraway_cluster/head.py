@@ -18,6 +18,7 @@ def run(options: HeadOptions) -> int:
     Raises:
         CarawayError: it cannot start, or Ray ended.
     """
+    ray_nodes.require()
     logs.configure(options.log_format)
     with DataDirectory(options.data_dir) as data:
         token_file = options.token_file

@@ -37,6 +37,10 @@ EXECUTORS: Mapping[str, str] = {
     "worker": "caraway_executor.worker:Worker",
 }
 
+FLEETS: Mapping[str, str] = {
+    "ray": "caraway_scheduler.dispatch.ray_fleet:RayFleet",
+}
+
 COMMANDS: Mapping[str, str] = {
     "run": "caraway_scheduler.command:run",
     "validate": "caraway_scheduler.command:validate",
@@ -48,9 +52,11 @@ COMMANDS: Mapping[str, str] = {
 EXTRAS: Mapping[str, str] = {
     "caraway_engine": "runtime",
     "caraway_executor": "runtime",
+    "caraway_executor.command": "cluster",
     "caraway_plugins": "runtime",
     "caraway_plugins.stores.redis": "cluster",
     "caraway_scheduler": "runtime",
+    "caraway_scheduler.dispatch.ray_fleet": "cluster",
 }
 
 

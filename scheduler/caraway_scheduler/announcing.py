@@ -1,12 +1,9 @@
 """What a person sees on the terminal while the runtime starts."""
 
-import json
-import os
 import time
 from collections.abc import Mapping
 from typing import TextIO
 
-from caraway_core.settings import Address
 from caraway_scheduler.catalog.states import DatasetState
 
 _RED, _GREEN, _YELLOW, _DIM = 31, 32, 33, 2
@@ -64,12 +61,3 @@ class Announcer:
     def _print(self, text: str) -> None:
         if self._out is not None:
             print(text, file=self._out, flush=True)
-
-
-def write_ready(fd: int | None, addresses: Mapping[str, Address]) -> None:
-    """Tell the parent process the addresses, as one line of JSON, and close the pipe."""
-    if fd is None:
-        return
-    line = json.dumps({name: str(address) for name, address in addresses.items()})
-    with os.fdopen(fd, "w") as pipe:
-        pipe.write(line + "\n")

@@ -2,7 +2,9 @@
 
 import os
 import time
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from caraway_core import manifest as manifests
@@ -16,6 +18,7 @@ from caraway_engine.sessions import EngineSettings
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.membership import listing
 from caraway_scheduler.queries.admission import Admission
@@ -29,25 +32,43 @@ _QUERIES_PER_CORE = 4
 _MEMORY_SHARE = "70%"
 
 
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """What runs the queries, and what must run beside it as long as it serves."""
+
+    dispatch: Dispatch
+    is_scheduler: bool = False
+    keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
+    tallies: DispatchTallies = field(default_factory=DispatchTallies)
+
+
+def standalone(manifest: Manifest, data: DataDirectory, stack: AsyncExitStack) -> Backend:
+    """One executor, in this process."""
+    executor_class = registry.load("executor", registry.EXECUTORS, "in-process")
+    wanted = engine(manifest, data)
+    dispatch = InProcessDispatch(
+        executor_class(wanted),
+        ExecutorId(data.node_id),
+        _cores(manifest.runtime),
+        wanted.memory_limit_bytes or 0,
+    )
+    stack.push_async_callback(dispatch.aclose)
+    return Backend(dispatch)
+
+
 def services(
     manifest: Manifest,
     secrets: SecretResolver,
     data: DataDirectory,
     tallies: Tallies,
     stack: AsyncExitStack,
+    backend: Backend | None = None,
 ) -> Services:
-    """Put a standalone scheduler together; the stack ends what needs ending."""
+    """Put a scheduler together, standalone without a backend; the stack ends what needs ending."""
     settings = manifest.runtime
     history = _history(settings, data, secrets, stack)
-    executor_class = registry.load("executor", registry.EXECUTORS, "in-process")
-    engine = _engine(settings, data.spill)
-    dispatch = InProcessDispatch(
-        executor_class(engine),
-        ExecutorId(data.node_id),
-        _cores(settings),
-        engine.memory_limit_bytes or 0,
-    )
-    stack.push_async_callback(dispatch.aclose)
+    backend = backend or standalone(manifest, data, stack)
+    dispatch = backend.dispatch
     catalog = Catalog(
         dispatch,
         data.cache,
@@ -65,6 +86,8 @@ def services(
         catalog=catalog,
         queries=queries,
         dispatch=dispatch,
+        dispatch_tallies=backend.tallies,
+        is_scheduler=backend.is_scheduler,
         history=history,
         tallies=tallies,
         keyring=_keyring(settings, secrets, manifest),
@@ -109,7 +132,9 @@ def _cores(settings: manifests.Runtime) -> int:
     return settings.cpu_cores or os.cpu_count() or 1
 
 
-def _engine(settings: manifests.Runtime, spill: Path) -> EngineSettings:
+def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
+    """Bounds of the engine in this process."""
+    settings, spill = manifest.runtime, data.spill
     query = settings.query
     return EngineSettings(
         target_partitions=query.target_partitions or _cores(settings),

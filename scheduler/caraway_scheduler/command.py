@@ -6,10 +6,10 @@ from pathlib import Path
 
 import uvloop
 
-from caraway_core import logs
+from caraway_core import logs, ray_nodes
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
-from caraway_core.settings import RunOptions
+from caraway_core.settings import RunOptions, SchedulerOptions
 from caraway_scheduler.runtime import Runtime
 
 
@@ -25,6 +25,27 @@ def run(options: RunOptions) -> int:
     async def serve() -> None:
         with DataDirectory(options.data_dir) as data:
             await Runtime(options, manifest).run(data)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
+    return 0
+
+
+def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
+    """Serve a manifest in a cluster until SIGTERM or SIGINT; returns the exit code.
+
+    Raises:
+        CarawayError: it cannot start, or lost its Ray node.
+    """
+    manifest = manifests.load(options.manifest)
+    ray_nodes.require()
+    ray_nodes.read_token(joining.join.token_file)
+
+    async def serve() -> None:
+        with DataDirectory(options.data_dir) as data:
+            ray_nodes.divert(data.path / "ray" / "driver.log")
+            logs.configure(options.log_format, manifest.runtime.output_level or "info")
+            await Runtime(options, manifest, joining).run(data)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())

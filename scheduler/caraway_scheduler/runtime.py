@@ -12,12 +12,14 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from caraway_core import manifest as manifests
+from caraway_core import ready_pipe
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
-from caraway_core.settings import Address, RunOptions
-from caraway_scheduler import announcing, app, assembly, listeners
+from caraway_core.settings import Address, RunOptions, SchedulerOptions
+from caraway_scheduler import app, assembly, listeners
 from caraway_scheduler.announcing import Announcer
+from caraway_scheduler.assembly import Backend
 from caraway_scheduler.listeners import HttpServer
 from caraway_scheduler.reloading import Reloader
 from caraway_scheduler.services import Services
@@ -30,10 +32,13 @@ _FLIGHT_STOP_S = 2.0
 
 
 class Runtime:
-    """A process that serves one manifest until a signal ends it."""
+    """A process that serves one manifest until a signal ends it, alone or in a cluster."""
 
-    def __init__(self, options: RunOptions, manifest: Manifest) -> None:
+    def __init__(
+        self, options: RunOptions, manifest: Manifest, joining: SchedulerOptions | None = None
+    ) -> None:
         self._options = options
+        self._joining = joining
         self._manifest = manifest
         self._announcer = Announcer(sys.stdout if options.log_format == "text" else None)
         self._servers: list[HttpServer] = []
@@ -55,7 +60,8 @@ class Runtime:
                 stack.enter_context(listeners.bind(self._options.http, "--http")),
                 stack.enter_context(listeners.bind(self._options.metrics, "--metrics")),
             ]
-            services = assembly.services(self._manifest, secrets, data, tallies, stack)
+            backend = await self._join(data, stack)
+            services = assembly.services(self._manifest, secrets, data, tallies, stack, backend)
             context = certificate.context if certificate else None
             self._servers = [
                 HttpServer(app.build_api(services, assembly.cors_origins(settings)), context),
@@ -66,6 +72,7 @@ class Runtime:
                 async with asyncio.TaskGroup() as tasks:
                     serving = self._begin_serving(tasks, sockets)
                     keepers = self._begin_keeping(tasks, services, certificate)
+                    keepers += [tasks.create_task(keep()) for keep in backend.keepers]
                     await self._start(services, secrets, certificate, sockets, stack)
                     reloader = Reloader(self._manifest, services, self._reload_requested)
                     keepers.append(tasks.create_task(reloader.run(self._options.watch)))
@@ -76,6 +83,15 @@ class Runtime:
                     await asyncio.wait(serving)
             except* CarawayError as failed:
                 raise failed.exceptions[0] from None
+
+    async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
+        if self._joining is None:
+            return assembly.standalone(self._manifest, data, stack)
+        # Imported here: a process that stands alone needs none of it.
+        from caraway_scheduler import clustering
+
+        engine = assembly.engine(self._manifest, data)
+        return await clustering.join(self._joining, engine, data, stack)
 
     def _begin_serving(
         self, tasks: asyncio.TaskGroup, sockets: Sequence[socket.socket]
@@ -107,7 +123,7 @@ class Runtime:
         endpoints = _name_endpoints(services, addresses, secure=certificate is not None)
         await loading
         self._say_ready(services, endpoints)
-        announcing.write_ready(self._options.ready_fd, addresses)
+        ready_pipe.write(self._options.ready_fd, addresses)
 
     def _read_secrets(self, tallies: Tallies) -> SecretResolver:
         started = time.perf_counter()

@@ -11,6 +11,7 @@ from caraway_core.ray_nodes.options import (
     executor_name,
     executor_of,
     init_arguments,
+    require,
 )
 from caraway_core.ray_nodes.output import divert
 from caraway_core.ray_nodes.redis import GcsStore
@@ -29,4 +30,5 @@ __all__ = [
     "init_arguments",
     "make_token",
     "read_token",
+    "require",
 ]

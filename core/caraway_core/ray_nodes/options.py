@@ -1,11 +1,13 @@
 """How a Ray node is started and joined: values in, command line and environment out."""
 
+import importlib.util
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from caraway_core.errors import NotInstalledError
 from caraway_core.ids import ExecutorId
 from caraway_core.ray_nodes.redis import GcsStore
 from caraway_core.settings import Address
@@ -77,6 +79,19 @@ def command(options: NodeOptions, session: Path) -> list[str]:
         "--disable-usage-stats", f"--temp-dir={session}",
         "--log-style=record", "--log-color=false", *_redis_login(options.store),
     ]  # fmt: skip
+
+
+def require() -> None:
+    """Make sure that Ray is there.
+
+    Raises:
+        NotInstalledError: it is not; the message names the extra.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise NotInstalledError(
+            "a cluster needs the package 'ray', which is not installed; "
+            "install it with: pip install 'caraway[cluster]'"
+        )
 
 
 def _head(head: Address) -> list[str]:

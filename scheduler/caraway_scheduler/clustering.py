@@ -1,0 +1,113 @@
+"""A scheduler joins its cluster: its own Ray node, the fleet, the store, and who is there."""
+
+import asyncio
+import logging
+import shutil
+import uuid
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+from caraway_core import ray_nodes, registry
+from caraway_core.data_directory import DataDirectory
+from caraway_core.errors import CarawayError
+from caraway_core.manifest import memory
+from caraway_core.protocols.fleet import Fleet
+from caraway_core.protocols.state import StateStore
+from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
+from caraway_core.settings import JoinOptions, SchedulerOptions
+from caraway_engine.sessions import EngineSettings
+from caraway_engine.stages import Policy
+from caraway_scheduler.assembly import Backend
+from caraway_scheduler.dispatch.cluster import ClusterDispatch
+from caraway_scheduler.dispatch.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.membership import Membership
+
+logger = logging.getLogger(__name__)
+_JOIN_ATTEMPTS = 10
+_JOIN_DELAY_S = 3.0
+_STORE_SHARE = "20%"
+_SHM_SHARE = 0.5
+
+
+async def join(
+    options: SchedulerOptions, engine: EngineSettings, data: DataDirectory, stack: AsyncExitStack
+) -> Backend:
+    """Join; the stack leaves again.
+
+    Raises:
+        CarawayError: the head does not answer for long, or the state store cannot be used.
+    """
+    store = await _open_store(options.state, data.path / "state.db", stack)
+    node = await _start_node(options.join, data.path / "ray")
+    stack.push_async_callback(node.stop)
+    fleet_class = registry.load("fleet", registry.FLEETS, "ray")
+    fleet: Fleet = await fleet_class.join(
+        options.join.head, options.join.node_ip, ray_nodes.environment(options.join.token_file)
+    )
+    scheduler_id = options.scheduler_id or data.node_id
+    membership = Membership(fleet, store, scheduler_id)
+    local = registry.load("executor", registry.EXECUTORS, "in-process")(engine)
+    tallies = DispatchTallies()
+    dispatch = ClusterDispatch(
+        fleet,
+        membership,
+        local,
+        # A process counts the versions of its catalog from 1: after a restart it is another one.
+        f"{scheduler_id}/{uuid.uuid4().hex[:8]}",
+        tallies,
+        MemoryOwner(store),
+        Policy(),
+    )
+    stack.push_async_callback(dispatch.aclose)
+    return Backend(
+        dispatch, is_scheduler=True, keepers=(membership.run, lambda: _watch(node)), tallies=tallies
+    )
+
+
+async def _open_store(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:
+    kind, place = ("redis", url) if url else ("sqlite", path)
+    # Any: each kind of store takes its own sort of place.
+    store_class: Any = registry.load("state store", registry.STATE_STORES, kind)
+    store: StateStore = store_class(place)
+    stack.push_async_callback(store.aclose)
+    for warning in await store.check():
+        logger.warning("state store", extra={"warning": warning})
+    return store
+
+
+async def _start_node(join: JoinOptions, folder: Path) -> Node:
+    """Start a node without cores: nothing is ever placed beside a scheduler."""
+    options = NodeOptions(
+        head=join.head,
+        joins=True,
+        node_ip=join.node_ip,
+        cores=0,
+        object_store_bytes=join.object_store_bytes or _object_store_bytes(),
+        folder=folder,
+        token_file=join.token_file,
+    )
+    for attempt in range(1, _JOIN_ATTEMPTS + 1):
+        try:
+            return await Node.start(options)
+        except NodeFailedError as exc:
+            if attempt == _JOIN_ATTEMPTS:
+                raise
+            logger.warning("cannot join yet", extra={"head": str(join.head), "cause": exc.message})
+            await asyncio.sleep(_JOIN_DELAY_S)
+    raise AssertionError("unreachable")
+
+
+async def _watch(node: Node) -> None:
+    """End the scheduler with its node: without it no executor can be reached any more."""
+    code = await node.wait()
+    raise CarawayError(
+        f"the scheduler's Ray node ended with exit code {code}; what it printed is in "
+        f"{node.output}; start the scheduler again"
+    )
+
+
+def _object_store_bytes() -> int:
+    room = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").is_dir() else 0
+    return min(memory.limit_bytes(_STORE_SHARE), int(room * _SHM_SHARE))
