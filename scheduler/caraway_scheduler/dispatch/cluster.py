@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -28,13 +28,14 @@ from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.placing import Slots, none_ready
-from caraway_scheduler.dispatch.running import ATTEMPTS, Query, StageRunner
+from caraway_scheduler.dispatch.running import ATTEMPTS, Query, Ran, StageRunner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 
 logger = logging.getLogger(__name__)
 _READY_WAIT_S = 10.0
 _STREAMS_PER_SLOT = 2
+_UNLIMITED = 2**50
 
 
 class LocalEngine(Executor, Protocol):
@@ -60,7 +61,9 @@ class ClusterDispatch:
         tallies: DispatchTallies,
         owner: MemoryOwner,
         policy: Policy,
+        on_ran: Callable[[Ran], None] = lambda _ran: None,
     ) -> None:
+        self._on_ran = on_ran
         self._fleet = fleet
         self._membership = membership
         self._local = local
@@ -188,7 +191,7 @@ class ClusterDispatch:
         assert analysis.plan is not None
         cluster = Cluster(
             max(1, len(members)),
-            min((member.memory_bytes for member in members), default=2**30),
+            min((each.memory_bytes or _UNLIMITED for each in members), default=_UNLIMITED),
             distribution.facts(session.snapshot.tables),
             self._policy,
         )
@@ -206,10 +209,13 @@ class ClusterDispatch:
         slots = Slots(self._ready, planner.cluster.slots)
         cut = await asyncio.to_thread(_cut, session, planner.divided, len(slots))
         query = Query(query_id, self._origin, session.snapshot.version, cut.__getitem__)
-        runner = StageRunner(query, self._fleet, slots, self._membership.lost, self._tallies)
+        runner = StageRunner(
+            query, self._fleet, slots, self._membership.lost, self._tallies, self._on_ran
+        )
         drive = Drive(planner, graph, runner)
         try:
             root = await drive.root()
+            answering = time.perf_counter()
             openers = [partial(runner.stream, root, number) for number in range(root.count)]
             at_once = _STREAMS_PER_SLOT * len(slots)
             streams = await asyncio.gather(*(opener() for opener in openers[:at_once]))
@@ -217,7 +223,15 @@ class ClusterDispatch:
             drive.close()
             runner.close()
             raise
-        close = partial(_close, drive, runner)
+
+        def close(rows: int, size_bytes: int) -> None:
+            _close(drive, runner)
+            elapsed_ms = (time.perf_counter() - answering) * 1000
+            self._on_ran(
+                Ran(query_id, root.name, root.note, 0, slots.executor(0), rows, size_bytes,
+                    elapsed_ms, time.time_ns())
+            )  # fmt: skip
+
         stream = MergedStream(
             streams, analysis.schema, analysis.reads_only_catalog, close, openers[at_once:]
         )
@@ -248,9 +262,15 @@ class ClusterDispatch:
     ) -> BatchStream:
         self._under_way[executor_id] += 1
         self._tallies.assigned(executor_id)
+        started = time.perf_counter()
 
-        def ended() -> None:
+        def ended(rows: int = 0, size_bytes: int = 0) -> None:
             self._under_way[executor_id] -= 1
+            elapsed_ms = (time.perf_counter() - started) * 1000
+            self._on_ran(
+                Ran(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
+                    elapsed_ms, time.time_ns())
+            )  # fmt: skip
 
         try:
             stream = await self._fleet.execute(executor_id, query_id, statement, self._origin)

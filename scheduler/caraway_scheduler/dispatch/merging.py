@@ -20,7 +20,8 @@ class MergedStream:
 
     As many run at once as there are `streams`; each that ends makes room for one of `openers`.
     Columns come under positional names and with plain types; the reader gets the schema of the
-    statement. `on_close` is called once, when everything was read or the reader has gone.
+    statement. `on_close` is called once with the rows and bytes read, when everything was read or
+    the reader has gone.
     """
 
     def __init__(
@@ -28,7 +29,7 @@ class MergedStream:
         streams: Sequence[BatchStream],
         schema: pa.Schema,
         reads_only_catalog: bool,
-        on_close: Callable[[], None],
+        on_close: Callable[[int, int], None],
         openers: Sequence[Opener] = (),
     ) -> None:
         self.schema = schema
@@ -36,7 +37,8 @@ class MergedStream:
         self.written: TableName | None = None
         self._streams = list(streams)
         self._openers = deque(openers)
-        self._on_close: Callable[[], None] | None = on_close
+        self._on_close: Callable[[int, int], None] | None = on_close
+        self._rows = self._size_bytes = 0
         self._queue: asyncio.Queue[pa.RecordBatch | BaseException | None] = asyncio.Queue(
             _AHEAD * len(self._streams)
         )
@@ -90,6 +92,8 @@ class MergedStream:
             await self._queue.put(None)
 
     def _restored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        self._rows += batch.num_rows
+        self._size_bytes += batch.nbytes
         return restored(batch, self.schema)
 
     async def aclose(self) -> None:
@@ -103,7 +107,7 @@ class MergedStream:
                 *(stream.aclose() for stream in self._streams), return_exceptions=True
             )
         finally:
-            on_close()
+            on_close(self._rows, self._size_bytes)
 
 
 def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -32,14 +32,17 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One task that came to its end, for EXPLAIN ANALYZE."""
+    """A piece of work on an executor that came to its end."""
 
+    query_id: QueryId
     stage: str
+    note: str
     number: int
     executor_id: ExecutorId
     rows: int
     size_bytes: int
     elapsed_ms: float
+    ended_ns: int
 
 
 class StageRunner:
@@ -55,7 +58,9 @@ class StageRunner:
         slots: Slots,
         on_lost: Callable[[ExecutorId, str], None],
         tallies: DispatchTallies,
+        on_ran: Callable[[Ran], None],
     ) -> None:
+        self._on_ran = on_ran
         self._query = query
         self._fleet = fleet
         self._slots = slots
@@ -104,16 +109,19 @@ class StageRunner:
 
     async def _run(self, stage: Stage, number: int) -> Outcome:
         outcome = await self._persistently(stage, number, self._fleet.run)
-        self.ran.append(
-            Ran(
-                stage.name,
-                number,
-                outcome.parts[0].executor_id,
-                sum(part.rows for part in outcome.parts),
-                sum(part.size_bytes for part in outcome.parts),
-                outcome.elapsed_ms,
-            )
+        ran = Ran(
+            self._query.query_id,
+            stage.name,
+            stage.note,
+            number,
+            outcome.parts[0].executor_id,
+            sum(part.rows for part in outcome.parts),
+            sum(part.size_bytes for part in outcome.parts),
+            outcome.elapsed_ms,
+            time.time_ns(),
         )
+        self.ran.append(ran)
+        self._on_ran(ran)
         return outcome
 
     async def _persistently(

@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
@@ -31,3 +32,7 @@ def start(traceparent: str | None) -> Span:
     if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN and traceparent[:2] != "ff":  # type: ignore[index] # a match means it is text
         return Span(match[1], secrets.token_hex(8), match[2])
     return Span(secrets.token_hex(16), secrets.token_hex(8))
+
+
+current: ContextVar[Span | None] = ContextVar("caraway-span", default=None)
+"""The span of the statement that the present asyncio task works for."""

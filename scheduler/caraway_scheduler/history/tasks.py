@@ -43,6 +43,8 @@ class TaskRecord:
     error_message: str | None = None
     captured_output: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    node_id: str | None = None
+    """Where it ran; None stands for this process."""
 
     @property
     def duration_ms(self) -> float:
@@ -110,7 +112,7 @@ class TaskHistory:
             [record.duration_ms for record in records],
             [record.error_message for record in records],
             [list(record.labels.items()) for record in records],
-            [self._node_id] * len(records),
+            [record.node_id or self._node_id for record in records],
         ]
         arrays = [
             pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)

@@ -13,6 +13,7 @@ from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
 from caraway_engine import formats
 from caraway_scheduler.access import Principal
+from caraway_scheduler.history import spans
 from caraway_scheduler.history.spans import Span
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery, Protocol
@@ -83,6 +84,7 @@ class QueryService:
             ShuttingDownError: the process takes no more work.
         """
         statement, key = self._statement(request)
+        spans.current.set(request.span)
         run = _Run(self, request, self._timeout_s)
         self.active.add(run.query)
         try:

@@ -1,0 +1,35 @@
+"""Work on executors as tasks of the history: where it ran, below the statement it was for."""
+
+from collections.abc import Callable
+
+from caraway_scheduler.dispatch.running import Ran
+from caraway_scheduler.history import spans
+from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+
+TASK = "sql_fragment"
+
+
+def recorder(history: TaskHistory) -> Callable[[Ran], None]:
+    """Return what adds a finished piece of work to the history."""
+
+    def record(ran: Ran) -> None:
+        span = spans.current.get() or spans.start(None)
+        history.add(
+            TaskRecord(
+                span=span.child(),
+                task=TASK,
+                input=f"{ran.stage}: {ran.note}",
+                start_ns=ran.ended_ns - int(ran.elapsed_ms * 1e6),
+                end_ns=ran.ended_ns,
+                labels={
+                    "query_id": ran.query_id,
+                    "stage": ran.stage,
+                    "task": str(ran.number),
+                    "rows_produced": str(ran.rows),
+                    "bytes_produced": str(ran.size_bytes),
+                },
+                node_id=ran.executor_id,
+            )
+        )
+
+    return record
