@@ -66,6 +66,7 @@ def build() -> typer.Typer:
     app.command("sql")(sql.sql)
     app.command("datasets")(listings.datasets)
     app.command("catalogs")(listings.catalogs)
+    app.command("executors")(listings.executors)
     app.command("status")(listings.status)
     app.command("ready")(readiness.ready)
     app.command("version")(version.version)

@@ -1,4 +1,4 @@
-"""`caraway datasets`, `catalogs` and `status`: what a runtime holds, as a table or raw."""
+"""`caraway datasets`, `catalogs`, `executors` and `status`: what a runtime holds, as a table or raw."""
 
 import sys
 from collections.abc import Mapping
@@ -40,6 +40,18 @@ def catalogs(
     """List the catalogs."""
     with closing(options.connect(endpoint, api_key, cacert)) as client:
         _show(client, "catalogs", {}, ("name", "from"), format)
+
+
+def executors(
+    format: options.ListFormatOption = ListFormat.TABLE,
+    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
+    api_key: options.ApiKey = "",
+    cacert: options.CaCert = None,
+) -> None:
+    """List the executors: who is ready, and why others are not."""
+    columns = ("executor_id", "state", "address", "cores", "active_tasks", "reason")
+    with closing(options.connect(endpoint, api_key, cacert)) as client:
+        _show(client, "cluster/executors", {}, columns, format)
 
 
 def status(

@@ -15,6 +15,10 @@ STATE_STYLES = {
     "initializing": "yellow",
     "refreshing": "yellow",
     "disabled": "dim",
+    "registered": "yellow",
+    "draining": "yellow",
+    "lost": "red",
+    "refused": "red",
 }
 
 
@@ -36,5 +40,5 @@ def _cell(column: str, content: object) -> Text:
         case bool():
             return Text("yes" if content else "no")
     text = str(content)
-    style = STATE_STYLES.get(text.lower(), "") if column == "status" else ""
+    style = STATE_STYLES.get(text.lower(), "") if column in ("status", "state") else ""
     return Text(text, style=style)

@@ -80,3 +80,20 @@ def test_a_busy_runtime_is_one_message(ask: Command, runtime: FakeRuntime) -> No
     shown = ask("datasets")
 
     assert (shown.exit_code, shown.stderr) == (1, "error: out of disk\n")
+
+
+def test_executors_are_a_table(ask: Command, runtime: FakeRuntime) -> None:
+    entries = [
+        {"executor_id": "e1", "state": "ready", "address": "h1", "cores": 2, "active_tasks": 1},
+        {"executor_id": "e2", "state": "lost", "address": "h2", "cores": 2, "active_tasks": 0,
+         "reason": "it did not answer for 5 s"},
+    ]  # fmt: skip
+    runtime.answers("GET /v1/cluster/executors", Answer(body=json.dumps(entries).encode()))
+
+    header, first, second = ask("executors").stdout.splitlines()
+
+    assert header.split() == [
+        "executor_id", "state", "address", "cores", "active_tasks", "reason",
+    ]  # fmt: skip
+    assert first.split() == ["e1", "ready", "h1", "2", "1"]
+    assert second.endswith("it did not answer for 5 s")
