@@ -36,13 +36,12 @@ class Services:
     dispatch: Dispatch
     history: TaskHistory
     tallies: Tallies
-    dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
-    scheduler_count: Callable[[], int] = lambda: 1
     keyring: Keyring | None = None
     is_scheduler: bool = False
-    dispatch_tallies: DispatchTallies | None = None
     max_body_bytes: int = 128 * 1024 * 1024
     connections: Sequence[Connection] = field(default_factory=tuple)
+    dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
+    scheduler_count: Callable[[], int] = lambda: 1
 
     @property
     def is_stopping(self) -> bool:

@@ -1,6 +1,7 @@
 """Membership as the rest of the scheduler sees it."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
@@ -13,6 +14,8 @@ from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.members import Member
 from caraway_scheduler.membership.registrations import Registrations
 from caraway_scheduler.membership.roll_call import EVERY_S, RollCall
+
+logger = logging.getLogger(__name__)
 
 INSTALL_WAIT_S = 15.0
 
@@ -104,7 +107,10 @@ class Membership:
 
     async def _keep_registered(self) -> None:
         while True:
-            await self._registrations.renew(self.executors())
+            try:
+                await self._registrations.renew(self.executors())
+            except Exception:
+                logger.exception("registrations failed")
             await asyncio.sleep(self._every_s)
 
     async def _until(self, holds: Callable[[], bool], timeout_s: float) -> bool:

@@ -62,7 +62,11 @@ class RollCall:
         self.turned.set()
         if _view(before) != _view(self.roll):
             _log_changes(before, self.roll)
-            self._on_change()
+            try:
+                self._on_change()
+            except Exception:
+                # A defect in whoever is told must not end the roll call.
+                logger.exception("change of executors was not taken in")
 
     async def _call(self, asked_at: float) -> None:
         try:

@@ -223,6 +223,21 @@ async def test_changes_are_told(tmp_path: Path) -> None:
         assert told == [{"a": "lost"}]
 
 
+async def test_roll_call_outlives_whoever_is_told_of_changes(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+
+        def fail() -> None:
+            raise RuntimeError("a defect")
+
+        running.membership.on_change = fail
+        running.fleet["a"].change(is_draining=True)
+        await running.until(lambda: running.states["a"] == "draining")
+        running.fleet["a"].restart()
+        await running.until(lambda: running.states["a"] != "draining")
+        running.membership.on_change = lambda: None
+        assert await running.membership.wait_ready(1, WAIT_S)
+
+
 async def test_registrations_are_in_the_store(tmp_path: Path) -> None:
     async with cluster(tmp_path, "a", "b") as running:
         watcher = running.store.watch("")
