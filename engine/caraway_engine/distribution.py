@@ -13,7 +13,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.ids import TableName
 from caraway_core.tables import FilesTable, MemoryTable, TableSpec
 from caraway_engine import presence
-from caraway_engine.stages import TableFacts, safety
+from caraway_engine.stages import TableFacts, safety, widest_reads
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, table_name, walk
 
@@ -36,6 +36,7 @@ class Analysis:
     is_diagnostic: bool
     plan: Plan | None
     objection: str | None
+    widest_reads: Mapping[TableName, int]
 
 
 def analyse(
@@ -72,6 +73,7 @@ def analyse(
         is_diagnostic,
         plan,
         objection,
+        widest_reads(plan.relations[0].root.input) if plan else {},
     )
 
 

@@ -13,7 +13,7 @@ from caraway_engine.stages.graph import (
     StageGraph,
     TableFacts,
 )
-from caraway_engine.stages.planner import Planner
+from caraway_engine.stages.planner import Planner, widest_reads
 from caraway_engine.stages.policy import Policy
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     "Stage",
     "StageGraph",
     "TableFacts",
+    "widest_reads",
 ]

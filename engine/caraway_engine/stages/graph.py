@@ -109,3 +109,13 @@ class Cluster:
 
     def partitions(self, size_bytes: float) -> int:
         return self.policy.partitions(size_bytes, self.slots, self.memory_bytes)
+
+    def divided(self, widest_reads: Mapping[TableName, int]) -> frozenset[TableName]:
+        """Choose the tables of which each task reads a share: the large ones, in all reads."""
+        return frozenset(
+            table
+            for table, width in widest_reads.items()
+            if (facts := self.tables.get(table)) is not None
+            and facts.is_divisible
+            and not self.policy.is_small_table(facts.size_bytes * width / max(1, facts.columns))
+        )

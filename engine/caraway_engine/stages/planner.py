@@ -43,7 +43,7 @@ class Planner:
         self.schemas = schemas
         self.functions = Functions(plan)
         self._root = lower_semi_joins(plan.relations[0].root.input, self.functions)
-        self.divided = _divided(self._root, cluster)
+        self.divided = cluster.divided(widest_reads(self._root))
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}
         self._finished: Mapping[str, Measured] = {}
@@ -161,20 +161,14 @@ class Planner:
         return stage
 
 
-def _divided(root: Rel, cluster: Cluster) -> frozenset[TableName]:
-    """Choose the tables of which each task reads a share: the large ones, in all their reads."""
-    largest: dict[TableName, float] = {}
+def widest_reads(root: Rel) -> dict[TableName, int]:
+    """Tell for each table how many columns the widest read of it takes."""
+    widest: dict[TableName, int] = {}
     for rel in walk(root):
-        if kind(rel) != "read":
-            continue
-        table = table_name(rel)
-        facts = cluster.tables.get(table)
-        if facts is not None and facts.is_divisible:
-            read = facts.size_bytes * width(rel) / max(1, facts.columns)
-            largest[table] = max(largest.get(table, 0), read)
-    return frozenset(
-        table for table, size in largest.items() if not cluster.policy.is_small_table(size)
-    )
+        if kind(rel) == "read":
+            table = table_name(rel)
+            widest[table] = max(widest.get(table, 0), width(rel))
+    return widest
 
 
 def _one() -> Expression:

@@ -22,7 +22,7 @@ from caraway_core.protocols.fleet import Fleet, Share, TableCatalog
 from caraway_engine import distribution, shares
 from caraway_engine.distribution import Analysis
 from caraway_engine.sessions import Session
-from caraway_engine.stages import Cluster, Planner, Policy, StageGraph
+from caraway_engine.stages import Cluster, Planner, Policy, StageGraph, TableFacts
 from caraway_scheduler.dispatch import explaining
 from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
@@ -71,6 +71,7 @@ class ClusterDispatch:
         self._tallies = tallies
         self._owner = owner
         self._policy = policy
+        self._facts: tuple[Session, Mapping[TableName, TableFacts]] | None = None
         self._under_way: Counter[ExecutorId] = Counter()
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
@@ -101,7 +102,9 @@ class ClusterDispatch:
         if session is None:
             return await self._local.execute(query_id, statement)
         started = time.perf_counter()
-        analysis = await asyncio.to_thread(session.analyse, statement)
+        analysis = session.recall(statement)
+        if analysis is None:
+            analysis = await asyncio.to_thread(session.analyse, statement)
         if analysis.is_diagnostic:
             return await self._explained(query_id, statement, session)
         if analysis.reads_system or not analysis.tables:
@@ -109,7 +112,7 @@ class ClusterDispatch:
         if analysis.tables & distribution.memory_tables(session.snapshot.tables):
             return await self._at_owner(query_id, statement, analysis)
         await self._wait_for_executor()
-        if analysis.plan is not None:
+        if self._cluster(session).divided(analysis.widest_reads):
             planner, graph = await asyncio.to_thread(self._planned, session, analysis)
             self._tallies.planned((time.perf_counter() - started) * 1000)
             if graph.stages or graph.root is None or graph.root.layout != "single":
@@ -129,7 +132,7 @@ class ClusterDispatch:
         if analysis.reads_system or not analysis.tables:
             return await self._local.execute(query_id, statement)
         await self._wait_for_executor()
-        if analysis.plan is None:
+        if not self._cluster(session).divided(analysis.widest_reads):
             return await self._explained_whole(query_id, statement, analysis, inner)
         planner, graph = await asyncio.to_thread(self._planned, session, analysis)
         if not graph.stages and graph.root is not None and graph.root.layout == "single":
@@ -186,16 +189,23 @@ class ClusterDispatch:
     def _ready(self) -> list[ExecutorId]:
         return [member.executor_id for member in self._membership.ready()]
 
-    def _planned(self, session: Session, analysis: Analysis) -> tuple[Planner, StageGraph]:
+    def _cluster(self, session: Session) -> Cluster:
         members = self._membership.ready()
-        assert analysis.plan is not None
-        cluster = Cluster(
+        return Cluster(
             max(1, len(members)),
             min((each.memory_bytes or _UNLIMITED for each in members), default=_UNLIMITED),
-            distribution.facts(session.snapshot.tables),
+            self._facts_of(session),
             self._policy,
         )
-        planner = Planner(analysis.plan, cluster, session.stage_schemas())
+
+    def _facts_of(self, session: Session) -> Mapping[TableName, TableFacts]:
+        if self._facts is None or self._facts[0] is not session:
+            self._facts = session, distribution.facts(session.snapshot.tables)
+        return self._facts[1]
+
+    def _planned(self, session: Session, analysis: Analysis) -> tuple[Planner, StageGraph]:
+        assert analysis.plan is not None
+        planner = Planner(analysis.plan, self._cluster(session), session.stage_schemas())
         return planner, planner.advance({})
 
     async def _staged(
@@ -305,12 +315,15 @@ class _Staged:
 
 def _cut(
     session: Session, tables: frozenset[TableName], count: int
-) -> dict[TableName, tuple[Share, ...]]:
+) -> Mapping[TableName, tuple[Share, ...]]:
     """List the files of the tables, once for all tasks, and deal them out."""
-    return {
-        table: tuple(Share(table, pieces) for pieces in shares.cut(session.pieces(table), count))
-        for table in tables
-    }
+    dealt = {}
+    for table in tables:
+        files = session.pieces(table)
+        if files is None:
+            raise ExecutionError(f"the files of dataset '{table}' cannot be shared out")
+        dealt[table] = tuple(Share(table, pieces) for pieces in shares.cut(files, count))
+    return dealt
 
 
 def _close(drive: Drive, runner: StageRunner) -> None:
