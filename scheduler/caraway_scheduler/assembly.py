@@ -40,6 +40,7 @@ class Backend:
     is_scheduler: bool = False
     keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
     tallies: DispatchTallies = field(default_factory=DispatchTallies)
+    scheduler_count: Callable[[], int] = lambda: 1
 
 
 def standalone(manifest: Manifest, data: DataDirectory, stack: AsyncExitStack) -> Backend:
@@ -87,6 +88,7 @@ def services(
         queries=queries,
         dispatch=dispatch,
         dispatch_tallies=backend.tallies,
+        scheduler_count=backend.scheduler_count,
         is_scheduler=backend.is_scheduler,
         history=history,
         tallies=tallies,

@@ -62,7 +62,11 @@ async def join(
     )
     stack.push_async_callback(dispatch.aclose)
     return Backend(
-        dispatch, is_scheduler=True, keepers=(membership.run, lambda: _watch(node)), tallies=tallies
+        dispatch,
+        is_scheduler=True,
+        keepers=(membership.run, lambda: _watch(node)),
+        tallies=tallies,
+        scheduler_count=lambda: membership.scheduler_count,
     )
 
 
