@@ -73,7 +73,7 @@ def analyse(
         is_diagnostic,
         plan,
         objection,
-        widest_reads(plan.relations[0].root.input) if plan else {},
+        _divisible_reads(plan, specs) if plan else {},
     )
 
 
@@ -98,6 +98,36 @@ def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
             if not isinstance(spec, FilesTable) or len(spec.scans) != 1:
                 return f"table '{name}' is not one that executors can share"
     return None
+
+
+def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mapping[TableName, int]:
+    """Leave out tables that share files with another table of the query.
+
+    A task finds what it may read of a table by its files; it cannot tell such tables apart.
+    """
+    reads = widest_reads(plan.relations[0].root.input)
+    paths = {name: _paths(specs[name]) for name in reads}
+    return {
+        name: count
+        for name, count in reads.items()
+        if not any(_overlap(paths[name], paths[other]) for other in reads if other != name)
+    }
+
+
+def _paths(spec: TableSpec) -> frozenset[str]:
+    scans = spec.scans if isinstance(spec, FilesTable) else ()
+    return frozenset(path for scan in scans for path in scan.paths)
+
+
+def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
+    if some & others:
+        return True
+    folders = [path for path in some | others if path.endswith("/")]
+    return any(
+        one.startswith(folder)
+        for folder in folders
+        for one in (some if folder in others else others)
+    )
 
 
 def facts(specs: Mapping[TableName, TableSpec]) -> dict[TableName, TableFacts]:
