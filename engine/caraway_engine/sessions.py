@@ -2,8 +2,9 @@
 
 import contextlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -33,6 +34,8 @@ from caraway_engine import (
     plain,
     presence,
     scalars,
+    shares,
+    sharing,
     statements,
     tables,
 )
@@ -75,6 +78,12 @@ class Session:
         # Products run in one partition: DataFusion does not stop them at once, and each partition
         # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
         self._serial = _new_context(settings, 1, _PRODUCTS_SHARE)
+        # These only plan: in them no statistics of whole files get into the plan of a share.
+        self._unmeasured = {
+            self._context: _without_statistics(settings.target_partitions),
+            self._serial: _without_statistics(1),
+        }
+        self._contexts = (self._context, self._serial, *self._unmeasured.values())
         self._plans: OrderedDict[str, _Plan] = OrderedDict()
         self._analyses: WeakKeyDictionary[_Plan, distribution.Analysis] = WeakKeyDictionary()
         self._lock = Lock()
@@ -82,7 +91,7 @@ class Session:
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
         self._add_system_tables(snapshot.system)
         self._inputs = fragments.Inputs()
-        for context in (self._context, self._serial):
+        for context in self._contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self._inputs)
 
     def install(self, previous: "Session | None") -> dict[TableName, str]:
@@ -114,7 +123,8 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
-        return self._begin(plan, pa.schema(plan.dataframe.schema()))
+        schema = pa.schema(plan.dataframe.schema())
+        return self._begin(plan, schema, plan.dataframe.execute_stream)
 
     def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
         """Plan a fragment and begin to run it; blocks while files are listed.
@@ -123,17 +133,62 @@ class Session:
             QueryError: it cannot be planned or started, or does not give what the task says.
         """
         try:
-            dataframe = fragments.plan(self._context, task.plan, self._inputs, inputs)
+            context = self._context
+            dataframe = fragments.plan(context, task.plan, self._inputs, inputs)
             text = dataframe.logical_plan().display_indent()
             is_product = self._is_product(dataframe, text)
             if is_product:
-                dataframe = fragments.plan(self._serial, task.plan, self._inputs, inputs)
+                context = self._serial
+                dataframe = fragments.plan(context, task.plan, self._inputs, inputs)
+            schema = pa.schema(dataframe.schema())
+            plain.check_same(schema, task.schema)
+            start = dataframe.execute_stream
+            if task.shares:
+                plan = self._shared(context, dataframe, text, task, inputs)
+                start = partial(context.execute, plan, 0)
         except BaseException as exc:
             raise self._translate(exc, planning=True) from exc
-        schema = pa.schema(dataframe.schema())
-        plain.check_same(schema, task.schema)
         effect = statements.Effect(written=None, reads_only_catalog=False)
-        return self._begin(_Plan(dataframe, effect, is_product, self._files(text)), schema)
+        return self._begin(_Plan(dataframe, effect, is_product, self._files(text)), schema, start)
+
+    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
+        """List the files that a table is read from now, or None if no share of it can be read.
+
+        Raises:
+            QueryError: they cannot be listed.
+        """
+        if table not in self._installed:
+            return None
+        spec, made = self._installed[table]
+        if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
+            return None
+        try:
+            planning = self._unmeasured[self._context]
+            plan = planning.sql(f"SELECT * FROM {_quoted(table)}").execution_plan()
+            return sharing.listed(plan, spec)
+        except BaseException as exc:
+            raise self._translate(exc, planning=False) from exc
+
+    def _shared(
+        self,
+        context: SessionContext,
+        dataframe: Any,
+        text: str,
+        task: Task,
+        inputs: Sequence[TaskTable],
+    ) -> Any:
+        names = {TableName(self._bare(name)): n for name, n in sharing.reads(text).items()}
+        specs = {name: spec for name in names if (spec := self.snapshot.tables.get(name))}
+        made = sharing.Sharing(task.shares, names, specs)
+        try:
+            plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
+            if plan is None:
+                unmeasured = self._unmeasured[context]
+                dataframe = fragments.plan(unmeasured, task.plan, self._inputs, inputs)
+                plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
+        except BaseException as exc:
+            raise self._translate(exc, planning=False) from exc
+        return plan
 
     def analyse(self, statement: Statement) -> distribution.Analysis:
         """Plan a statement, not to run it here but to see what it asks of a cluster.
@@ -157,14 +212,21 @@ class Session:
             self._analyses[plan] = analysis
         return analysis
 
+    def recall(self, statement: Statement) -> distribution.Analysis | None:
+        """Return what `analyse` found before, if it did; never blocks."""
+        if statement.parameters or statement.writable:
+            return None
+        plan = self._cached(statement.sql)
+        return self._analyses.get(plan) if plan else None
+
     def stage_schemas(self) -> StageSchemas:
         """Answer the questions of one run of the stage planner."""
         return StageSchemas(self._context, self._inputs)
 
-    def _begin(self, plan: _Plan, schema: pa.Schema) -> EngineStream:
+    def _begin(self, plan: _Plan, schema: pa.Schema, start: Callable[[], Any]) -> EngineStream:
         try:
             presence.check(plan.files, self._physical_plan)
-            stream = plan.dataframe.execute_stream()
+            stream = start()
         except BaseException as exc:
             raise self._translate(exc, planning=False) from exc
         return EngineStream(stream, schema, plan.effect, plan.is_product, self._translate)
@@ -204,9 +266,8 @@ class Session:
         return name.removeprefix("caraway.").removeprefix("public.")
 
     def _physical_plan(self, name: TableName) -> str:
-        schema_name, _, bare = name.rpartition(".")
-        quoted = f'"{schema_name or "public"}"."{bare}"'
-        return str(self._context.sql(f"SELECT * FROM {quoted}").execution_plan().display_indent())
+        plan = self._context.sql(f"SELECT * FROM {_quoted(name)}").execution_plan()
+        return str(plan.display_indent())
 
     def _files(self, plan: str) -> presence.SingleFiles:
         names = presence.tables_read(plan)
@@ -246,7 +307,7 @@ class Session:
         self, name: TableName, spec: FilesTable | MemoryTable, kept: tuple[TableSpec, Table] | None
     ) -> None:
         if isinstance(spec, FilesTable):
-            for context in (self._context, self._serial):
+            for context in self._contexts:
                 object_stores.register(context, spec)
         # Equal, not the same: a spec that came from another process is a new object each time.
         table = kept[1] if kept and kept[0] == spec else tables.build_table(spec)
@@ -254,7 +315,7 @@ class Session:
 
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
         schema_name, _, bare = name.rpartition(".")
-        for context in (self._context, self._serial):
+        for context in self._contexts:
             catalog = context.catalog(CATALOG)
             if schema_name and schema_name not in catalog.schema_names():
                 catalog.register_schema(schema_name, Schema.memory_schema())
@@ -292,7 +353,7 @@ class Session:
             raise self._translate(exc, planning=True) from exc
 
     def _add_system_tables(self, system: Mapping[TableName, SystemTable]) -> None:
-        for context in (self._context, self._serial):
+        for context in self._contexts:
             context.catalog(CATALOG).register_schema("runtime", _SystemSchema(system))
 
 
@@ -317,6 +378,17 @@ class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyp
 
     def table_exist(self, name: str) -> bool:
         return name in self._system
+
+
+def _quoted(table: TableName) -> str:
+    schema_name, _, bare = table.rpartition(".")
+    return f'"{schema_name or "public"}"."{bare}"'
+
+
+def _without_statistics(partitions: int) -> SessionContext:
+    context = _new_context(EngineSettings(partitions), partitions, 1)
+    context.sql("SET datafusion.execution.collect_statistics = false").collect()
+    return context
 
 
 def _new_context(settings: EngineSettings, partitions: int, share: float) -> SessionContext:

@@ -75,11 +75,16 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes `start` to `end` of a file that a table is read from, under the engine's own name."""
+    """Bytes `start` to `end` of a file that a table is read from, under the engine's own name.
+
+    `size_bytes` is that of the whole file when it was listed: a task whose executor finds another
+    size fails, because the other shares were cut from another file.
+    """
 
     path: str
     start: int
     end: int
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,52 @@
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caraway_core.protocols.fleet import Piece
+from caraway_engine.shares import ListedFile, cut
+
+SIZES = st.integers(1, 1000)
+FILES = st.lists(st.tuples(SIZES, st.booleans()), max_size=12).map(
+    lambda drawn: [ListedFile(f"f{n:02}", *each) for n, each in enumerate(drawn)]
+)
+
+
+def size(share: Sequence[Piece]) -> int:
+    return sum(piece.end - piece.start for piece in share)
+
+
+@given(FILES, st.integers(1, 9))
+def test_every_byte_is_in_exactly_one_share(files: list[ListedFile], count: int) -> None:
+    shares = cut(files, count)
+    assert len(shares) == count
+    for file in files:
+        pieces = sorted(
+            (piece.start, piece.end) for share in shares for piece in share
+            if piece.path == file.path
+        )  # fmt: skip
+        assert [start for start, _ in pieces] == [0, *(end for _, end in pieces[:-1])]
+        assert pieces[-1][1] == file.size_bytes
+        assert all(start < end for start, end in pieces)
+        assert file.is_splittable or len(pieces) == 1
+
+
+@given(st.lists(SIZES, max_size=12), st.integers(1, 9))
+def test_files_that_can_be_split_are_dealt_evenly(sizes: list[int], count: int) -> None:
+    shares = cut([ListedFile(f"f{n:02}", each, True) for n, each in enumerate(sizes)], count)
+    assert max(map(size, shares)) - min(map(size, shares)) <= 1
+    assert sum(map(len, shares)) < len(sizes) + count
+
+
+@given(FILES, st.integers(1, 9))
+def test_no_share_is_larger_than_even_by_more_than_a_whole_file(
+    files: list[ListedFile], count: int
+) -> None:
+    whole = max((file.size_bytes for file in files if not file.is_splittable), default=0)
+    even = sum(file.size_bytes for file in files) / count
+    assert max(map(size, cut(files, count))) <= even + whole + 1
+
+
+def test_shares_do_not_depend_on_the_order_of_the_listing() -> None:
+    files = [ListedFile(f"f{n}", 10 + n % 3, n % 2 == 0) for n in range(9)]
+    assert cut(files, 4) == cut(files[::-1], 4)
