@@ -38,12 +38,14 @@ class Planner:
     What was decided stays decided, so parts of the plan that are finished are kept.
     """
 
-    def __init__(self, plan: Plan, cluster: Cluster, schemas: Schemas) -> None:
+    def __init__(
+        self, plan: Plan, cluster: Cluster, schemas: Schemas, divided: frozenset[TableName]
+    ) -> None:
         self.cluster = cluster
         self.schemas = schemas
         self.functions = Functions(plan)
         self._root = lower_semi_joins(plan.relations[0].root.input, self.functions)
-        self.divided = cluster.divided(widest_reads(self._root))
+        self.divided = divided
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}
         self._finished: Mapping[str, Measured] = {}

@@ -205,7 +205,9 @@ class ClusterDispatch:
 
     def _planned(self, session: Session, analysis: Analysis) -> tuple[Planner, StageGraph]:
         assert analysis.plan is not None
-        planner = Planner(analysis.plan, self._cluster(session), session.stage_schemas())
+        cluster = self._cluster(session)
+        divided = cluster.divided(analysis.widest_reads)
+        planner = Planner(analysis.plan, cluster, session.stage_schemas(), divided)
         return planner, planner.advance({})
 
     async def _staged(

@@ -12,7 +12,16 @@ from caraway_core.ids import TableName
 from caraway_engine.fragments import Inputs
 from caraway_engine.sessions import CATALOG
 from caraway_engine.stage_schemas import StageSchemas
-from caraway_engine.stages import Cluster, Measured, Planner, Stage, StageGraph, TableFacts, safety
+from caraway_engine.stages import (
+    Cluster,
+    Measured,
+    Planner,
+    Stage,
+    StageGraph,
+    TableFacts,
+    safety,
+    widest_reads,
+)
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 
@@ -99,7 +108,9 @@ def planned_from(
     tables = {
         TableName(name): TableFacts(SIZES[name], len(SCHEMAS[name]), True) for name in SCHEMAS
     }
-    planner = Planner(plan, Cluster(slots, 8 * 1024 * MB, tables), schemas)
+    cluster = Cluster(slots, 8 * 1024 * MB, tables)
+    divided = cluster.divided(widest_reads(plan.relations[0].root.input))
+    planner = Planner(plan, cluster, schemas, divided)
     sizes: dict[str, Measured] = {}
     graphs = [planner.advance(sizes)]
     while graphs[-1].root is None:
