@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import signal
+import socket
 
 from caraway_core import logs, ray_nodes, ready_pipe
 from caraway_core.data_directory import DataDirectory
+from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
-from caraway_core.settings import HeadOptions
+from caraway_core.settings import Address, HeadOptions
 
 logger = logging.getLogger(__name__)
 
@@ -19,6 +21,7 @@ def run(options: HeadOptions) -> int:
         CarawayError: it cannot start, or Ray ended.
     """
     ray_nodes.require()
+    _require_free(options.address)
     logs.configure(options.log_format)
     with DataDirectory(options.data_dir) as data:
         token_file = options.token_file
@@ -70,3 +73,21 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
         ending.cancel()
         await node.stop()
     logger.info("head has stopped")
+
+
+def _require_free(address: Address) -> None:
+    """Refuse a port that is taken, in better words than Ray's.
+
+    Raises:
+        CarawayError: something listens there.
+    """
+    # Ray listens on every address of the host, whichever it is given.
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("0.0.0.0", address.port))
+        except OSError as exc:
+            raise CarawayError(
+                f"cannot listen on port {address.port}: {exc.strerror}; is another head up? "
+                "choose another port with --address HOST:PORT"
+            ) from exc

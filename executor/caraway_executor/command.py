@@ -41,9 +41,11 @@ def run(options: ExecutorOptions) -> int:
     """
     processes.prepare()
     ray_nodes.read_token(options.join.token_file)
-    with DataDirectory(options.data_dir) as data:
-        ray_nodes.divert(data.path / "ray" / "driver.log")
-        logs.configure(options.log_format)
+    with (
+        DataDirectory(options.data_dir) as data,
+        ray_nodes.diverted(data.path / "ray" / "driver.log") as stderr,
+    ):
+        logs.configure(options.log_format, stream=stderr)
         return asyncio.run(_serve(options, _plan(options, data)))
 
 

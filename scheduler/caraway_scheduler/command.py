@@ -42,9 +42,12 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     ray_nodes.read_token(joining.join.token_file)
 
     async def serve() -> None:
-        with DataDirectory(options.data_dir) as data:
-            ray_nodes.divert(data.path / "ray" / "driver.log")
-            logs.configure(options.log_format, manifest.runtime.output_level or "info")
+        with (
+            DataDirectory(options.data_dir) as data,
+            ray_nodes.diverted(data.path / "ray" / "driver.log") as stderr,
+        ):
+            level = manifest.runtime.output_level or "info"
+            logs.configure(options.log_format, level, stderr)
             await Runtime(options, manifest, joining).run(data)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:

@@ -13,7 +13,7 @@ from caraway_core.ray_nodes.options import (
     init_arguments,
     require,
 )
-from caraway_core.ray_nodes.output import divert
+from caraway_core.ray_nodes.output import diverted
 from caraway_core.ray_nodes.redis import GcsStore
 from caraway_core.ray_nodes.tokens import make_token, read_token
 
@@ -23,7 +23,7 @@ __all__ = [
     "Node",
     "NodeFailedError",
     "NodeOptions",
-    "divert",
+    "diverted",
     "environment",
     "executor_name",
     "executor_of",

@@ -46,6 +46,12 @@ _LEAVE_S = 5.0
 _FIND_S = 0.3
 """Within ANSWER_S, so that executors that are known are asked also while the head is away."""
 _ABANDONED_S = 60.0
+_DEAD = (
+    exceptions.ActorHandleNotFoundError,
+    exceptions.ActorUnschedulableError,
+    exceptions.NodeDiedError,
+    exceptions.RayActorError,
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -253,8 +259,10 @@ class RayFleet:
         task.add_done_callback(self._abandoned.discard)
 
     def _forget_if_dead(self, peer: _Peer, exc: exceptions.RayError) -> None:
-        # An actor that is only unavailable restarts under the same handle.
-        if isinstance(exc, exceptions.ActorDiedError) and self._peers.get(peer.executor_id) is peer:
+        # An actor that is only unavailable restarts under the same handle; any other is looked
+        # for anew by its name.
+        is_dead = isinstance(exc, _DEAD) and not isinstance(exc, exceptions.ActorUnavailableError)
+        if is_dead and self._peers.get(peer.executor_id) is peer:
             del self._peers[peer.executor_id]
             self._let_go(peer)
 
