@@ -1,0 +1,1 @@
+"""The proof that a distributed answer equals the single-node one. No product code, no network."""

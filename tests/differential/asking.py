@@ -1,0 +1,95 @@
+"""Asks runners, each on an event loop of its own, and keeps what the reference answered."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any, TypeVar
+
+from caraway_core.errors import QueryError
+from tests.differential.comparing import ANY_ORDER, Order, Outcome, difference
+from tests.differential.datasets import Dataset
+from tests.differential.runners import Distributed, Opening
+
+_STATEMENT_S = 60
+_T = TypeVar("_T")
+
+
+class Runner:
+    """A `Distributed` for plain functions; its loop lives as long as it does."""
+
+    def __init__(self, of: Distributed) -> None:
+        self._of = of
+        self._loop = asyncio.get_running_loop()
+        self.closing = asyncio.Event()
+
+    def outcome(self, sql: str) -> Outcome:
+        """Return the answer, or the error that the statement ends in."""
+        try:
+            return _wait(self._loop, self._of.execute(sql))
+        except QueryError as error:
+            return error
+
+    def explain(self, sql: str) -> str:
+        return _wait(self._loop, self._of.explain(sql))
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self.closing.set)
+
+
+@contextmanager
+def opened(opening: Opening, dataset: Dataset) -> Iterator[Runner]:
+    """Open a runner over the dataset, in one task of a loop in a thread, and close it there."""
+    ready: Future[Runner] = Future()
+    thread = Thread(target=lambda: asyncio.run(_hold(opening, dataset, ready)), name="runner")
+    thread.start()
+    try:
+        runner = ready.result()
+        try:
+            yield runner
+        finally:
+            runner.close()
+    finally:
+        thread.join()
+
+
+async def _hold(opening: Opening, dataset: Dataset, ready: Future[Runner]) -> None:
+    try:
+        async with opening(dataset) as of:
+            runner = Runner(of)
+            ready.set_result(runner)
+            await runner.closing.wait()
+    except BaseException as exc:
+        if ready.done():
+            raise
+        ready.set_exception(exc)
+
+
+def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, _T]) -> _T:
+    async def bounded() -> _T:
+        async with asyncio.timeout(_STATEMENT_S):
+            return await work
+
+    return asyncio.run_coroutine_threadsafe(bounded(), loop).result()
+
+
+@dataclass(slots=True)
+class Pair:
+    """The reference and a runner over the same dataset."""
+
+    reference: Runner
+    runner: Runner
+    known: dict[str, Outcome] = field(default_factory=dict)
+    """What the reference answered; several runners share it."""
+
+    def expected(self, sql: str) -> Outcome:
+        if sql not in self.known:
+            self.known[sql] = self.reference.outcome(sql)
+        return self.known[sql]
+
+    def check(self, sql: str, order: Order = ANY_ORDER) -> None:
+        """Fail where the answers differ."""
+        text = difference(self.expected(sql), self.runner.outcome(sql), order)
+        assert text is None, f"{text}\n\n{sql}"

@@ -1,0 +1,28 @@
+"""The datasets, the reference over each, and every runner over each."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.differential import asking, runners, small_tables
+from tests.differential.asking import Pair, Runner
+from tests.differential.datasets import Dataset
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return small_tables.build(tmp_path_factory.mktemp("differential") / "small")
+
+
+@pytest.fixture(scope="session")
+def small_reference(small: Dataset) -> Iterator[Runner]:
+    with asking.opened(runners.single_node, small) as reference:
+        yield reference
+
+
+@pytest.fixture(scope="module", params=runners.RUNNERS)
+def on_small(
+    request: pytest.FixtureRequest, small: Dataset, small_reference: Runner
+) -> Iterator[Pair]:
+    with asking.opened(runners.RUNNERS[request.param], small) as runner:
+        yield Pair(small_reference, runner)

@@ -1,0 +1,104 @@
+"""What answers statements: the reference on one node, and everything that must agree with it.
+
+To plug in a runner, write an `Opening`, an async context manager that makes a dataset's tables
+readable and yields something that executes statements, and add it to `RUNNERS`.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from caraway_core.ids import new_query_id
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.tables import FilesTable
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.local import LocalExecutor
+from tests.differential.datasets import Dataset
+
+
+class Distributed(Protocol):
+    """Executes statements over the tables of one dataset."""
+
+    async def execute(self, sql: str) -> pa.Table:
+        """Return the whole answer, with the schema that was announced for it.
+
+        Raises:
+            QueryError: the statement failed, of the class that a single node raises.
+        """
+        ...
+
+    async def explain(self, sql: str) -> str: ...
+
+
+Opening = Callable[[Dataset], AbstractAsyncContextManager[Distributed]]
+
+
+class SingleNode:
+    """An executor in this process."""
+
+    def __init__(self, executor: LocalExecutor) -> None:
+        self._executor = executor
+
+    async def execute(self, sql: str) -> pa.Table:
+        stream = await self._executor.execute(new_query_id(), Statement(sql, {}))
+        batches = [batch async for batch in stream]
+        return pa.Table.from_batches([_typed(each, stream.schema) for each in batches],
+                                     stream.schema)  # fmt: skip
+
+    async def explain(self, sql: str) -> str:
+        answer = await self.execute(f"EXPLAIN {sql}")
+        return "\n".join(answer.column("plan").to_pylist())
+
+
+def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Give the batch the announced schema, which it must have but for names and nullability."""
+    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+
+@asynccontextmanager
+async def single_node(dataset: Dataset) -> AsyncIterator[Distributed]:
+    """The reference."""
+    with _executor(2, dataset.snapshot()) as executor:
+        yield SingleNode(executor)
+
+
+@asynccontextmanager
+async def other_partitions(dataset: Dataset) -> AsyncIterator[Distributed]:
+    """One node that cuts the work otherwise: what it answers differently has no one answer."""
+    with _executor(3, _reversed(dataset.snapshot())) as executor:
+        yield SingleNode(executor)
+
+
+RUNNERS: dict[str, Opening] = {"other-partitions": other_partitions}
+"""Each suite runs once over every one of these."""
+
+
+@contextmanager
+def _executor(partitions: int, snapshot: CatalogSnapshot) -> Iterator[LocalExecutor]:
+    executor = LocalExecutor(EngineSettings(partitions))
+    try:
+        failed = executor.install(snapshot)
+        assert failed == {}
+        yield executor
+    finally:
+        executor.close()
+
+
+def _reversed(snapshot: CatalogSnapshot) -> CatalogSnapshot:
+    """Read the files of each table in the opposite order."""
+    tables = {
+        name: _reversed_files(spec) if isinstance(spec, FilesTable) else spec
+        for name, spec in snapshot.tables.items()
+    }
+    return replace(snapshot, tables=tables)
+
+
+def _reversed_files(spec: FilesTable) -> FilesTable:
+    (scan,) = spec.scans
+    (folder,) = scan.paths
+    files = sorted(map(str, Path(folder).glob("*.parquet")), reverse=True)
+    return replace(spec, scans=(replace(scan, paths=tuple(files)),))

@@ -1,0 +1,91 @@
+"""Every statement of the corpus answers on a runner as it does on one node."""
+
+import re
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import QueryError
+from tests.differential import loading
+from tests.differential.asking import Pair
+from tests.differential.comparing import Order, Outcome
+from tests.differential.loading import Case
+
+CASES = loading.cases()
+ANSWERED = [case for case in CASES if not case.error]
+FAILING = [case for case in CASES if case.error]
+
+
+def ids(case: Case) -> str:
+    return f"{case.subject}: {case.name}"
+
+
+def order(case: Case, pair: Pair) -> Order:
+    """Read what the headers say of the order."""
+    whole = pair.expected(case.whole) if case.whole else None
+    assert not isinstance(whole, QueryError), whole
+    kind, *places = case.order.split()
+    match kind:
+        case "none" | "total":
+            return Order(kind, whole=whole)
+        case "keys":
+            return Order("keys", tuple(int(place) - 1 for place in places), whole)
+        case _:
+            raise ValueError(f"'{case.name}': unknown order '{case.order}'")
+
+
+def answered(outcome: Outcome) -> pa.Table:
+    assert not isinstance(outcome, QueryError), outcome
+    return outcome
+
+
+def test_corpus_is_large_and_its_names_are_unique() -> None:
+    assert len(CASES) >= 300
+    assert [name for name, n in Counter(case.name for case in CASES).items() if n > 1] == []
+
+
+def test_no_statement_is_there_twice() -> None:
+    texts = Counter(" ".join(case.sql.split()) for case in CASES)
+    assert [sql for sql, n in texts.items() if n > 1] == []
+
+
+def test_statements_that_order_their_rows_say_so() -> None:
+    silent = [case.name for case in ANSWERED if _orders(case.sql) and case.order == "none"]
+    loud = [case.name for case in ANSWERED if not _orders(case.sql) and case.order != "none"]
+    assert silent == [] and loud == []
+
+
+def test_statements_that_keep_some_of_several_rows_name_the_whole() -> None:
+    def keeps_some(case: Case) -> bool:
+        limits = re.search(r"\b(LIMIT [1-9]|OFFSET)", _outside_of_parentheses(case.sql))
+        return bool(limits) and case.order != "total"
+
+    assert [case.name for case in ANSWERED if keeps_some(case) != bool(case.whole)] == []
+
+
+def test_most_statements_answer_rows(on_small: Pair) -> None:
+    empty = [case.name for case in ANSWERED if answered(on_small.expected(case.sql)).num_rows == 0]
+    assert len(empty) < len(ANSWERED) / 8, empty
+
+
+@pytest.mark.parametrize("case", ANSWERED, ids=ids)
+def test_answers_are_equal(case: Case, on_small: Pair) -> None:
+    answered(on_small.expected(case.sql))
+    on_small.check(case.sql, order(case, on_small))
+
+
+@pytest.mark.parametrize("case", FAILING, ids=ids)
+def test_errors_are_equal(case: Case, on_small: Pair) -> None:
+    assert type(on_small.expected(case.sql)).__name__ == case.error
+    on_small.check(case.sql)
+
+
+def _orders(sql: str) -> bool:
+    return bool(re.search(r"\bORDER BY\b", _outside_of_parentheses(sql)))
+
+
+def _outside_of_parentheses(sql: str) -> str:
+    while (inner := re.sub(r"\([^()]*\)", "", sql)) != sql:
+        sql = inner
+    return sql
