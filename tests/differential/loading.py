@@ -1,10 +1,10 @@
 """Reads the corpus: files of statements, each under comments that say what is expected of it.
 
-    -- name: what it covers, unique in the corpus
-    -- order: none | total | keys 1 2     (columns in order, counted from 1; none if left out)
-    -- whole: SELECT ...                  (all rows of which the statement keeps some)
-    -- error: InvalidQueryError           (it fails so)
-    SELECT ...;
+-- name: what it covers, unique in the corpus
+-- order: none | total | keys 1 2     (columns in order, counted from 1; none if left out)
+-- whole: SELECT ...                  (all rows of which the statement keeps some)
+-- error: InvalidQueryError           (it fails so)
+SELECT ...;
 """
 
 import re

@@ -34,8 +34,11 @@ SELECT min(b), max(b) FROM numbers;
 -- name: min and max of text by group
 SELECT dept_id, min(name) AS a, max(name) AS z, min(hired) AS first, max(hired) AS last, max(active) AS any FROM emp GROUP BY dept_id;
 
--- name: min and max with NaN
-SELECT k, min(f) AS lo, max(f) AS hi FROM floats WHERE f IS NULL OR f <> 0 GROUP BY k;
+-- name: min and max of infinities
+SELECT k, min(f) AS lo, max(f) AS hi FROM floats WHERE f IS NULL OR (f <> 0 AND NOT isnan(f)) GROUP BY k;
+
+-- name: min and max of NaN only
+SELECT min(f) AS lo, max(f) AS hi FROM floats WHERE isnan(f);
 
 -- name: sum with NaN and infinities
 SELECT k, sum(f) AS s, avg(f) AS a FROM floats GROUP BY k;
@@ -83,7 +86,7 @@ SELECT region, sum(DISTINCT qty) AS s, count(DISTINCT qty) AS n FROM sales GROUP
 SELECT count(DISTINCT d) AS d, count(DISTINCT z_ny) AS z FROM moments;
 
 -- name: count distinct of floats with NaN
-SELECT count(DISTINCT f) AS n FROM floats WHERE f <> 0 OR f IS NULL;
+SELECT count(DISTINCT f) AS n FROM floats;
 
 -- name: FILTER clause
 SELECT dept_id, count(*) FILTER (WHERE active) AS a, sum(salary) FILTER (WHERE grade > 2) AS b FROM emp GROUP BY dept_id;
@@ -205,11 +208,8 @@ SELECT count(*) AS n FROM l GROUP BY NULL;
 -- name: group by a boolean expression
 SELECT v > 70 AS high, count(*) AS n FROM l GROUP BY v > 70;
 
--- name: group by floats with NaN
-SELECT f, count(*) AS n FROM floats WHERE f <> 0 OR f IS NULL GROUP BY f;
-
--- name: group by floats, zeros as text
-SELECT n FROM (SELECT f, count(*) AS n FROM floats GROUP BY f) x;
+-- name: group by floats with NaN and both zeros
+SELECT f, count(*) AS n FROM floats GROUP BY f;
 
 -- name: group by decimals
 SELECT d9, count(*) AS n FROM numbers GROUP BY d9;

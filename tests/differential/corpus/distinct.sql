@@ -29,8 +29,8 @@ SELECT DISTINCT k FROM l ORDER BY k DESC NULLS LAST LIMIT 4;
 -- name: DISTINCT of text
 SELECT DISTINCT s FROM texts;
 
--- name: DISTINCT of floats other than zeros
-SELECT DISTINCT f FROM floats WHERE f <> 0 OR f IS NULL;
+-- name: DISTINCT of floats with both zeros
+SELECT DISTINCT f FROM floats;
 
 -- name: DISTINCT of lists and structs
 SELECT DISTINCT xs, st FROM nested;

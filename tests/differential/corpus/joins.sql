@@ -342,8 +342,8 @@ SELECT x.t, l.v FROM (VALUES (1, 'one'), (99, 'many')) AS x(k, t) LEFT JOIN l ON
 -- name: join in parentheses
 SELECT l.v, r.w, third.s FROM l LEFT JOIN (r JOIN third ON r.k = third.k) ON l.k = r.k;
 
--- name: every column of a join, names twice
-SELECT l.v, r.w, l.* FROM l JOIN r ON l.k = r.k;
+-- name: every column of a join, some names twice
+SELECT * FROM l JOIN r ON l.k = r.k;
 
 -- name: join that needs no column of one side
 SELECT l.v FROM l LEFT JOIN r ON l.k = r.k;
@@ -365,3 +365,6 @@ SELECT a.n, b.n AS m FROM (SELECT k, count(*) AS n FROM l GROUP BY k) a LEFT JOI
 
 -- name: left join then cross join
 SELECT l.v, r.w, lone.s FROM l LEFT JOIN r ON l.k = r.k CROSS JOIN lone;
+
+-- name: a name that a derived table has twice
+SELECT k FROM (SELECT l.k, r.k FROM l JOIN r ON l.k = r.k) x;

@@ -56,11 +56,11 @@ SELECT id FROM texts ORDER BY upper(s) DESC NULLS LAST, id;
 
 -- name: order by floats with NaN and infinities
 -- order: total
-SELECT f, id FROM floats WHERE f <> 0 OR f IS NULL ORDER BY f, id;
+SELECT f, id FROM floats ORDER BY f, id;
 
 -- name: order by floats descending
 -- order: total
-SELECT f, id FROM floats WHERE f <> 0 OR f IS NULL ORDER BY f DESC, id;
+SELECT f, id FROM floats ORDER BY f DESC, id;
 
 -- name: order by decimals
 -- order: keys 1
@@ -154,10 +154,6 @@ SELECT k, v FROM l ORDER BY k LIMIT 3;
 -- order: keys 1
 -- whole: SELECT region, id FROM sales
 SELECT region, id FROM sales ORDER BY region DESC NULLS LAST LIMIT 30 OFFSET 5;
-
--- name: fetch first
--- order: total
-SELECT v FROM l ORDER BY v FETCH FIRST 3 ROWS ONLY;
 
 -- name: limit in a subquery and above
 -- order: total

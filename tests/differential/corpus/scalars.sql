@@ -17,7 +17,7 @@ SELECT f / 0.0 AS a, f * 0 AS b FROM floats WHERE f <> 0;
 SELECT round(bonus) AS a, round(bonus, 1) AS b, floor(bonus) AS c, ceil(bonus) AS d, trunc(bonus) AS e FROM emp;
 
 -- name: mathematical functions
-SELECT abs(v - 70) AS a, power(v, 2) AS b, sqrt(v) AS c, ln(v + 1) AS d, exp(v / 100.0) AS e, sign(v - 70.0) AS f, log10(v + 1) AS g FROM l;
+SELECT abs(v - 70) AS a, power(v, 2) AS b, sqrt(v) AS c, ln(v + 1) AS d, exp(v / 100.0) AS e, signum(v - 70.0) AS f, log10(v + 1) AS g FROM l;
 
 -- name: trigonometry
 SELECT sin(x) AS a, cos(x) AS b, atan2(x, 2) AS c, degrees(x) AS d, pi() AS e FROM points;
@@ -26,7 +26,7 @@ SELECT sin(x) AS a, cos(x) AS b, atan2(x, 2) AS c, degrees(x) AS d, pi() AS e FR
 SELECT gcd(v, 12) AS a, lcm(v, 4) AS b, factorial(k) AS c FROM l;
 
 -- name: bit operations
-SELECT v & 12 AS a, v | 3 AS b, v # 5 AS c, v << 2 AS d, v >> 1 AS e FROM l;
+SELECT v & 12 AS a, v | 3 AS b, v << 2 AS d, v >> 1 AS e FROM l;
 
 -- name: nan functions
 SELECT id, isnan(f) AS a, iszero(f) AS b, nanvl(f, 9.0) AS c FROM floats WHERE f <> 0 OR f IS NULL;
@@ -104,7 +104,7 @@ SELECT id, s ~ '^a' AS a, s ~* '^A' AS b, s !~ 'p' AS c, regexp_like(s, '[0-9]+'
 SELECT id, regexp_match(s, '(a)(.)') AS m FROM texts;
 
 -- name: bytes
-SELECT id, b, octet_length(b) AS n FROM texts WHERE b IS NOT NULL;
+SELECT id, b, CAST(b AS VARCHAR) AS t FROM texts WHERE b IS NOT NULL;
 
 -- name: parts of dates
 SELECT id, extract(year FROM d) AS y, extract(month FROM d) AS m, extract(dow FROM d) AS w, extract(doy FROM d) AS n, date_part('quarter', d) AS q, extract(week FROM d) AS k FROM moments;
@@ -143,7 +143,7 @@ SELECT id, t_us + INTERVAL '36 hours' AS a, t_us - TIMESTAMP '2024-01-01T00:00:0
 SELECT id, z_ny + INTERVAL '1 day' AS a, z_ny + INTERVAL '24 hours' AS b FROM moments;
 
 -- name: intervals
-SELECT INTERVAL '1 year 3 days 04:05:06' AS a, INTERVAL '90 minutes' AS b FROM lone;
+SELECT INTERVAL '1 year 3 days 4 hours 5 minutes' AS a, INTERVAL '90 minutes' AS b FROM lone;
 
 -- name: interval compared
 SELECT id FROM moments WHERE t_us - TIMESTAMP '2024-01-01T00:00:00' > INTERVAL '30 days';
@@ -161,7 +161,7 @@ SELECT to_timestamp('2024-03-10T12:00:00') AS a, CAST('2024-02-29' AS DATE) AS b
 SELECT id, CAST(t_us AS DATE) AS a, CAST(d AS TIMESTAMP) AS b, CAST(t_us AS TIMESTAMP WITH TIME ZONE) AS c, CAST(t_ns AS TIME) AS e FROM moments;
 
 -- name: times of day
-SELECT id, tod > TIME '12:00:00' AS a, tod FROM moments;
+SELECT id, date_part('hour', tod) AS a, tod FROM moments;
 
 -- name: struct and named_struct
 SELECT named_struct('a', k, 'b', s) AS st, struct(k, v) AS u FROM l;

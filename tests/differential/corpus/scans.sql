@@ -32,7 +32,7 @@ SELECT * FROM no_rows WHERE k > 1;
 SELECT * FROM lone;
 
 -- name: a column twice
-SELECT k, k FROM (SELECT k FROM l) x;
+SELECT k, k AS again FROM l;
 
 -- name: columns in another order
 SELECT v, s, k FROM l;
@@ -237,3 +237,6 @@ SELECT K, S FROM L;
 -- name: comments in a statement
 SELECT k /* the key */ FROM l -- all rows
 WHERE v > 10;
+
+-- name: comparison of a number and a date
+SELECT v FROM l WHERE k < DATE '1970-01-06';

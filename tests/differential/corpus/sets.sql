@@ -83,11 +83,11 @@ SELECT 'l' AS t, count(*) AS n, sum(k) AS s FROM l UNION ALL SELECT 'r', count(*
 -- name: UNION ALL of joins
 SELECT l.v, r.w FROM l JOIN r ON l.k = r.k UNION ALL SELECT l.v, r.w FROM l LEFT JOIN r ON l.s = r.s;
 
--- name: UNION of floats other than zeros
-SELECT f FROM floats WHERE f <> 0 UNION SELECT f FROM floats WHERE f > 1;
+-- name: UNION of floats with both zeros
+SELECT f FROM floats UNION SELECT f FROM floats WHERE f > 1;
 
--- name: INTERSECT of NaN
-SELECT f FROM floats WHERE f <> 0 INTERSECT SELECT f FROM floats WHERE k = 0;
+-- name: INTERSECT of floats with NaN
+SELECT f FROM floats INTERSECT SELECT f FROM floats WHERE k = 0;
 
 -- name: filter above UNION ALL
 SELECT * FROM (SELECT k, 'l' AS t FROM l UNION ALL SELECT k, 'r' FROM r) x WHERE k > 2 AND t = 'r';

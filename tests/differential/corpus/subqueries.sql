@@ -46,9 +46,6 @@ SELECT v FROM l WHERE k IN (SELECT k FROM r) AND s IN (SELECT s FROM third);
 -- name: IN and NOT IN
 SELECT v FROM l WHERE k IN (SELECT k FROM r) AND s NOT IN (SELECT s FROM third);
 
--- name: NOT IN over a correlated subquery
-SELECT l.v FROM l WHERE l.k NOT IN (SELECT third.k FROM third WHERE third.s = l.s);
-
 -- name: IN over a correlated subquery
 SELECT l.v FROM l WHERE l.k IN (SELECT r.k FROM r WHERE r.s = l.s);
 
@@ -150,7 +147,7 @@ SELECT l.v FROM l WHERE (SELECT count(*) FROM r WHERE r.k = l.k) = 0;
 
 -- name: two correlated subqueries
 SELECT e.id, (SELECT count(*) FROM sales s WHERE s.emp_id = e.id) AS n,
-  (SELECT d.name FROM dept d WHERE d.id = e.dept_id AND d.id < 5 GROUP BY d.name) AS dept FROM emp e;
+  (SELECT max(d.name) FROM dept d WHERE d.id = e.dept_id AND d.id < 5) AS dept FROM emp e;
 
 -- name: correlated subquery over a join
 SELECT d.id, (SELECT sum(s.qty) FROM sales s JOIN emp e ON s.emp_id = e.id WHERE e.dept_id = d.id) AS q FROM dept d;

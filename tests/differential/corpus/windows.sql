@@ -198,7 +198,7 @@ SELECT v, row_number() OVER (ORDER BY v DESC) AS n FROM l ORDER BY n LIMIT 5;
 SELECT id, rank() OVER (ORDER BY s) AS r FROM texts;
 
 -- name: window over floats with NaN
-SELECT id, rank() OVER (ORDER BY f) AS r FROM floats WHERE f <> 0 OR f IS NULL;
+SELECT id, rank() OVER (ORDER BY f) AS r FROM floats;
 
 -- name: FILTER in a window aggregate
 SELECT v, count(*) FILTER (WHERE s = 'b') OVER (PARTITION BY k) AS n FROM l;
