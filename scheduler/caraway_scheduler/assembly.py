@@ -15,10 +15,13 @@ from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_engine.sessions import EngineSettings
+from caraway_engine.stages import Policy
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from caraway_scheduler.dispatch.running import Ran
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.membership import listing
 from caraway_scheduler.queries.admission import Admission
@@ -41,6 +44,8 @@ class Backend:
     keepers: Sequence[Callable[[], Coroutine[None, None, None]]] = ()
     tallies: DispatchTallies = field(default_factory=DispatchTallies)
     scheduler_count: Callable[[], int] = lambda: 1
+    record_work: Callable[[Callable[[Ran], None]], None] = lambda _record: None
+    """Takes what is to be told of each piece of work on an executor."""
 
 
 def standalone(manifest: Manifest, data: DataDirectory, stack: AsyncExitStack) -> Backend:
@@ -69,6 +74,7 @@ def services(
     settings = manifest.runtime
     history = _history(settings, data, secrets, stack)
     backend = backend or standalone(manifest, data, stack)
+    backend.record_work(recorder(history))
     dispatch = backend.dispatch
     catalog = Catalog(
         dispatch,
@@ -143,6 +149,17 @@ def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
         memory_limit_bytes=query.memory_limit_bytes or memory.limit_bytes(_MEMORY_SHARE),
         temp_directory=query.temp_directory or spill,
         spill_compression=query.spill_compression,
+    )
+
+
+def policy(settings: manifests.Runtime) -> Policy:
+    """What the manifest says of how queries are shared out in a cluster."""
+    wanted = settings.query.distribution
+    return Policy(
+        wanted.small_table_bytes,
+        wanted.broadcast_bytes,
+        wanted.gather_bytes,
+        wanted.partition_bytes,
     )
 
 

@@ -32,7 +32,11 @@ _SHM_SHARE = 0.5
 
 
 async def join(
-    options: SchedulerOptions, engine: EngineSettings, data: DataDirectory, stack: AsyncExitStack
+    options: SchedulerOptions,
+    engine: EngineSettings,
+    policy: Policy,
+    data: DataDirectory,
+    stack: AsyncExitStack,
 ) -> Backend:
     """Join; the stack leaves again.
 
@@ -58,7 +62,7 @@ async def join(
         f"{scheduler_id}/{uuid.uuid4().hex[:8]}",
         tallies,
         MemoryOwner(store),
-        Policy(),
+        policy,
     )
     stack.push_async_callback(dispatch.aclose)
     return Backend(
@@ -67,6 +71,7 @@ async def join(
         keepers=(membership.run, lambda: _watch(node)),
         tallies=tallies,
         scheduler_count=lambda: membership.scheduler_count,
+        record_work=dispatch.record_work,
     )
 
 

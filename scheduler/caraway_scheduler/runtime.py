@@ -91,7 +91,8 @@ class Runtime:
         from caraway_scheduler import clustering
 
         engine = assembly.engine(self._manifest, data)
-        return await clustering.join(self._joining, engine, data, stack)
+        policy = assembly.policy(self._manifest.runtime)
+        return await clustering.join(self._joining, engine, policy, data, stack)
 
     def _begin_serving(
         self, tasks: asyncio.TaskGroup, sockets: Sequence[socket.socket]

@@ -132,7 +132,14 @@ def _query(shape: shapes.Query | None, base_dir: Path) -> values_runtime.Query:
     temp_directory = _path(shape.temp_directory, base_dir)
     # A limit of no time at all would refuse everything; people write 0 for "no limit".
     timeout_s = shape.timeout_s or None
-    return _same(values_runtime.Query, shape, temp_directory=temp_directory, timeout_s=timeout_s)
+    shared = shape.distribution and _same(values_runtime.Distribution, shape.distribution)
+    return _same(
+        values_runtime.Query,
+        shape,
+        temp_directory=temp_directory,
+        timeout_s=timeout_s,
+        distribution=shared or values_runtime.Distribution(),
+    )
 
 
 def _telemetry(shape: shapes.Telemetry | None) -> values_runtime.Telemetry:

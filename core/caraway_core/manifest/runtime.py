@@ -71,6 +71,16 @@ class Caching:
 
 
 @dataclass(frozen=True, slots=True)
+class Distribution:
+    """From which sizes on a cluster shares out the work of a query, and how."""
+
+    small_table_bytes: int = 16 * MIB
+    broadcast_bytes: int = 16 * MIB
+    gather_bytes: int = 16 * MIB
+    partition_bytes: int = 128 * MIB
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """Limits of queries. None leaves the choice to the engine, and for `timeout_s` means never.
 
@@ -86,6 +96,7 @@ class Query:
     target_partitions: int | None = None
     spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
     temp_directory: Path | None = None
+    distribution: Distribution = Distribution()
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,9 +61,8 @@ class ClusterDispatch:
         tallies: DispatchTallies,
         owner: MemoryOwner,
         policy: Policy,
-        on_ran: Callable[[Ran], None] = lambda _ran: None,
     ) -> None:
-        self._on_ran = on_ran
+        self._on_ran: Callable[[Ran], None] = lambda _ran: None
         self._fleet = fleet
         self._membership = membership
         self._local = local
@@ -73,6 +72,10 @@ class ClusterDispatch:
         self._policy = policy
         self._facts: tuple[Session, Mapping[TableName, TableFacts]] | None = None
         self._under_way: Counter[ExecutorId] = Counter()
+
+    def record_work(self, record: Callable[[Ran], None]) -> None:
+        """Tell `record` of each piece of work that an executor did."""
+        self._on_ran = record
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         """Give the catalog to every executor, then plan over it."""

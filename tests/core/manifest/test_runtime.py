@@ -43,6 +43,7 @@ runtime:
     target_partitions: 3
     spill_compression: lz4_frame
     temp_directory: spill
+    distribution: {small_table_size: 1MiB, broadcast_size: 0, gather_size: 1KiB, partition_size: 2MiB}
   cpu: {cores: 2}
   dataset_load_parallelism: 4
   shutdown_timeout: 5
@@ -69,7 +70,17 @@ runtime:
         caching=values.Caching(
             values.SqlResultsCache(False, 10**9, 120.0, "tiny_lfu", "ahash", "sql", "zstd", 5.0)
         ),
-        query=values.Query(2 << 30, 0, 7, 1.0, 5400.0, 3, "lz4_frame", tmp_path / "spill"),
+        query=values.Query(
+            2 << 30,
+            0,
+            7,
+            1.0,
+            5400.0,
+            3,
+            "lz4_frame",
+            tmp_path / "spill",
+            values.Distribution(1 << 20, 0, 1 << 10, 2 << 20),
+        ),
         cpu_cores=2,
         dataset_load_parallelism=4,
         shutdown_timeout_s=5.0,
@@ -95,7 +106,7 @@ runtime:
         (shapes.Cors, values.Cors),
         (shapes.TaskHistory, values.TaskHistory),
         (shapes.SqlResultsCache, values.SqlResultsCache),
-        (shapes.Query, values.Query),
+        (shapes.Distribution, values.Distribution),
         (shapes.Flight, values.Flight),
         (shapes.Http, values.Http),
         (shapes.Mcp, values.Mcp),
@@ -108,6 +119,10 @@ def test_defaults_of_shapes_are_those_of_values(shape: type, value: type) -> Non
     for field in fields(value):
         ours = getattr(empty, field.name)
         assert (tuple(ours) if isinstance(ours, list) else ours) == getattr(default, field.name)
+
+
+def test_an_empty_query_section_is_the_default(loads: Loads) -> None:
+    assert loads("runtime: {query: {}}").runtime.query == values.Query()
 
 
 def test_old_results_cache_is_read_with_a_notice(loads: Loads) -> None:

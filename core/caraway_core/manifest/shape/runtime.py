@@ -106,6 +106,13 @@ class Caching(Section):
     embeddings: Cache | None = None
 
 
+class Distribution(Section):
+    small_table_bytes: Size = Field(16 * MIB, alias="small_table_size")
+    broadcast_bytes: Size = Field(16 * MIB, alias="broadcast_size")
+    gather_bytes: Size = Field(16 * MIB, alias="gather_size")
+    partition_bytes: Annotated[Size, Field(ge=MIB)] = Field(128 * MIB, alias="partition_size")
+
+
 class Query(Section):
     memory_limit_bytes: MemorySize | None = Field(None, alias="memory_limit")
     max_concurrent_queries: CountOrNone | None = None
@@ -115,6 +122,7 @@ class Query(Section):
     target_partitions: Count | None = None
     spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
     temp_directory: Text | None = None
+    distribution: Distribution | None = None
 
 
 class Cpu(Section):
