@@ -6,16 +6,30 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_engine import plain
+from caraway_core.protocols.fleet import Split
+from caraway_engine import plain, splitting
 from caraway_engine.streams import EngineStream
 
 _CHUNK_BYTES = 64 * 1024 * 1024
 
 
-async def collect(stream: EngineStream, schema: pa.Schema) -> pa.Table:
-    """Read a stream to its end, into a table of a few large chunks, in types that travel well."""
-    tables = [table async for table in chunks(stream, schema)]
-    return pa.concat_tables(tables) if tables else plain.plain_schema(schema).empty_table()
+async def collect(
+    stream: EngineStream, schema: pa.Schema, split: Split | None
+) -> tuple[pa.Table, ...]:
+    """Read a stream to its end into one table, or one for each partition of the split.
+
+    The tables are of few large chunks, in types that travel well.
+    """
+    by = split or Split(keys=(), count=1)
+    empty = plain.plain_schema(schema).empty_table()
+    parted: list[list[pa.Table]] = [[] for _ in range(by.count)]
+    async for chunk in chunks(stream, schema):
+        for tables, table in zip(parted, await splitting.split(chunk, by), strict=True):
+            tables.append(table)
+    if by.extra:
+        empty = empty.select(list(range(empty.num_columns - by.extra)))
+    joined = (asyncio.to_thread(splitting.joined, tables or [empty]) for tables in parted)
+    return tuple([await each for each in joined])
 
 
 async def chunks(

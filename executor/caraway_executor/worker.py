@@ -145,7 +145,7 @@ class Worker:
         async with self._places.place():
             stream = await self._executor(task.catalog).run(task, inputs)
             try:
-                tables = (await collect(stream, task.schema),)
+                tables = await collect(stream, task.schema, task.split)
             finally:
                 await stream.aclose()
         sizes = tuple((table.num_rows, table.nbytes) for table in tables)

@@ -13,7 +13,7 @@ from caraway_core.errors import (
     QueryCancelledError,
 )
 from caraway_core.ids import CatalogVersion
-from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.fleet import Split, Task, TaskTable
 from caraway_engine.sessions import EngineSettings
 from caraway_executor.places import Places
 from tests.kit.engine import memory
@@ -27,7 +27,7 @@ SLOW = "SELECT sum(length(md5(md5(md5(arrow_cast(v, 'Utf8')))))) AS s FROM $t"
 
 def slow() -> tuple[Task, list[TaskTable]]:
     """Make a task that takes long; it stops when it is told, which not every join does."""
-    return task(SLOW, {"$t": NUMBERS}), [rows_of("t", pa.table({"v": range(4_000_000)}))]
+    return task(SLOW, {"$t": NUMBERS}), [rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))]
 
 
 async def test_rows_come_as_one_table_of_types_that_travel() -> None:
@@ -52,7 +52,7 @@ async def test_task_without_rows_gives_an_empty_table() -> None:
 
 async def test_slice_does_not_carry_the_table_that_it_was_cut_from() -> None:
     of = worker({})
-    whole = pa.table({"v": range(1_000_000)})
+    whole = pa.table({"v": pa.arange(0, 1_000_000)})
     run = task("SELECT v FROM $t LIMIT 10", {"$t": NUMBERS})
     _, (table,) = await of.run(run, [rows_of("t", whole)])
     assert table.num_rows == 10
@@ -61,7 +61,7 @@ async def test_slice_does_not_carry_the_table_that_it_was_cut_from() -> None:
 
 async def test_answer_of_a_task_is_read_page_by_page() -> None:
     of = worker({})
-    words = pa.table({"v": range(3_000_000)})
+    words = pa.table({"v": pa.arange(0, 3_000_000)})
     page = await of.open_task(
         task("SELECT v FROM $t", {"$t": NUMBERS}), [rows_of("t", words.slice(0))]
     )
@@ -121,7 +121,7 @@ async def test_cancelled_query_stops_its_tasks_and_gives_their_places_back() -> 
 async def test_answers_that_nobody_reads_hold_no_place() -> None:
     of = worker({})
     run = task("SELECT v FROM $t", {"$t": NUMBERS})
-    rows = rows_of("t", pa.table({"v": range(3_000_000)}))
+    rows = rows_of("t", pa.table({"v": pa.arange(0, 3_000_000)}))
     pages = [await of.open_task(run, [rows]) for _ in range(6)]
     assert not any(page.is_last for page in pages)
     async with asyncio.timeout(10):
@@ -141,7 +141,7 @@ async def test_wait_for_a_place_is_bounded() -> None:
 
 async def test_task_over_the_memory_limit_fails_and_the_next_one_works() -> None:
     of = worker({}, EngineSettings(2, memory_limit_bytes=4_000_000))
-    rows = rows_of("t", pa.table({"v": range(1_000_000)}))
+    rows = rows_of("t", pa.table({"v": pa.arange(0, 1_000_000)}))
     run = task("SELECT count(*) AS n FROM $t a JOIN $t b ON a.v = b.v", {"$t": NUMBERS})
     with pytest.raises(OutOfMemoryQueryError, match=r"runtime\.query\.memory_limit"):
         await of.run(run, [rows])
@@ -158,3 +158,36 @@ async def test_cancelled_call_stops_the_work() -> None:
         await running
     assert of.is_idle
     await of.aclose()
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_split_task_gives_a_table_for_each_partition(count: int) -> None:
+    of = worker({})
+    words = pa.table([range(9), [f"w{n % 3}" for n in range(9)], [None] * 9], schema=WORDS)
+    run = task("SELECT v, w FROM $t", {"$t": WORDS}, split=Split((1,), count))
+    report, tables = await of.run(run, [rows_of("t", words)])
+    assert len(tables) == len(report.sizes) == count
+    assert [size for size, _ in report.sizes] == [table.num_rows for table in tables]
+    assert sorted(v for table in tables for v in table["c0"].to_pylist()) == list(range(9))
+    homes = [set(table["c1"].to_pylist()) for table in tables]
+    assert sum(map(len, homes)) == 3
+    assert all(table.schema.types == [pa.int64(), pa.string()] for table in tables)
+
+
+async def test_split_of_no_rows_drops_the_extra_columns_too() -> None:
+    of = worker({"t": memory(v=[1])})
+    sql = "SELECT v, v + 1 AS k FROM t WHERE v > 5"
+    run = task(sql, {"t": NUMBERS}, split=Split((1,), 2, extra=1))
+    _, tables = await of.run(run, ())
+    assert [(table.num_rows, table.column_names) for table in tables] == [(0, ["c0"]), (0, ["c0"])]
+
+
+async def test_chunks_of_a_long_stream_are_split_alike() -> None:
+    of = worker({})
+    rows = pa.concat_tables([pa.table({"v": pa.arange(0, 1000)})] * 9000).combine_chunks()
+    run = task("SELECT v, v AS w FROM $t", {"$t": NUMBERS}, split=Split((0,), 3, extra=1))
+    report, tables = await of.run(run, [rows_of("t", rows)])
+    assert sum(size for size, _ in report.sizes) == 9_000_000
+    homes = [set(table["c0"].unique().to_pylist()) for table in tables]
+    assert sum(map(len, homes)) == 1000
+    assert all(table["c0"].num_chunks <= 3 for table in tables)
