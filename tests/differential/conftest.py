@@ -7,6 +7,7 @@ import pytest
 from tests.differential import asking, runners, small_tables
 from tests.differential.asking import Pair, Runner
 from tests.differential.datasets import Dataset
+from tests.differential.runners import Opening
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +22,12 @@ def small_reference(small: Dataset) -> Iterator[Runner]:
 
 
 @pytest.fixture(scope="module", params=runners.RUNNERS)
-def on_small(
-    request: pytest.FixtureRequest, small: Dataset, small_reference: Runner
-) -> Iterator[Pair]:
-    with asking.opened(runners.RUNNERS[request.param], small) as runner:
+def opening(request: pytest.FixtureRequest) -> Opening:
+    """How to open the runner that this module now runs over."""
+    return runners.RUNNERS[request.param]
+
+
+@pytest.fixture(scope="module")
+def on_small(opening: Opening, small: Dataset, small_reference: Runner) -> Iterator[Pair]:
+    with asking.opened(opening, small) as runner:
         yield Pair(small_reference, runner)

@@ -18,7 +18,7 @@ _NAMES = ("Ada", "Bo", "Cy", "Dee", "Eve", "Fay", "Gus", "Hal", "Ida", "Jo")
 VIEWS = {
     "v_active": "SELECT id, name, dept_id, salary FROM emp WHERE active",
     "v_dept_pay": "SELECT dept_id, sum(salary) AS pay, count(*) AS n FROM emp GROUP BY dept_id",
-    "v_named": "SELECT p.pay, p.n, d.name AS dept FROM v_dept_pay p JOIN dept d ON p.dept_id = d.id",
+    "v_named": "SELECT pay, n, d.name AS dept FROM v_dept_pay p JOIN dept d ON p.dept_id = d.id",
 }
 
 
@@ -35,7 +35,9 @@ def _emp() -> pa.Table:
     return pa.table({
         "id": pa.array(numbers, pa.int64()),
         "name": pa.array([None if n % 17 == 0 else _NAMES[n % 10] for n in numbers]),
-        "dept_id": pa.array([chance.choice((1, 2, 2, 3, 4, 99, None)) for _ in numbers], pa.int32()),
+        "dept_id": pa.array([
+            chance.choice((1, 2, 2, 3, 4, 99, None)) for _ in numbers
+        ], pa.int32()),
         "salary": pa.array([
             None if n % 11 == 0 else Decimal(chance.randrange(100_000, 900_000)) / 100
             for n in numbers
@@ -72,17 +74,23 @@ def _sales() -> pa.Table:
             for n in numbers
         ], pa.int64()),
         "item": pa.array([chance.choice(("pen", "ink", "cap", "Pen", "", None)) for _ in numbers]),
-        "qty": pa.array([None if n % 7 == 0 else chance.randrange(-2, 12) for n in numbers], pa.int32()),
+        "qty": pa.array([
+            None if n % 7 == 0 else chance.randrange(-2, 12) for n in numbers
+        ], pa.int32()),
         "price": pa.array([
             None if n % 23 == 0 else Decimal(chance.randrange(1, 99_999)) / 100 for n in numbers
         ], pa.decimal128(8, 2)),
-        "weight": pa.array([None if n % 5 == 0 else chance.randrange(1, 4000) / 16 for n in numbers]),
+        "weight": pa.array([
+            None if n % 5 == 0 else chance.randrange(1, 4000) / 16 for n in numbers
+        ]),
         "sold_at": pa.array([
             None if n % 29 == 0 else start + dt.timedelta(minutes=chance.randrange(120_000))
             for n in numbers
         ], pa.timestamp("us")),
         "sold_on": pa.array([dt.date(2024, 1, 1) + dt.timedelta(n % 90) for n in numbers]),
-        "region": pa.array(["north" if n % 10 else ("south", "east", None)[n % 3] for n in numbers]),
+        "region": pa.array([
+            "north" if n % 10 else ("south", "east", None)[n % 3] for n in numbers
+        ]),
     })  # fmt: skip
 
 
@@ -161,8 +169,9 @@ def _moments() -> pa.Table:
     around = [
         dt.datetime(2024, 3, 10, 6, 59, 59, 999_999), dt.datetime(2024, 3, 10, 7, 0),
         dt.datetime(2024, 11, 3, 5, 30), dt.datetime(2024, 11, 3, 6, 30), None,
-        dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(1970, 1, 1), dt.datetime(2024, 2, 29, 12),
-        dt.datetime(2023, 12, 31, 23, 59, 59, 1), dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 31),
+        dt.datetime(1969, 12, 31, 23, 59, 59), dt.datetime(1970, 1, 1),
+        dt.datetime(2024, 2, 29, 12), dt.datetime(2023, 12, 31, 23, 59, 59, 1),
+        dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 31),
         None, dt.datetime(2000, 2, 29), dt.datetime(2024, 3, 10, 7, 0),
     ]  # fmt: skip
     days = [each and each.date() for each in around]
@@ -183,7 +192,8 @@ def _texts() -> pa.Table:
     words = [
         "apple", "Apple", "APPLE", "", None, "a%b", "a_b", "a\\b", "ab", "ünïcode", "ÜNÏCODE",
         "日本語", "tab\there", "new\nline", "  pad  ", "x" * 300, "1", "12.5", "-3", "2024-02-29",
-        "not a number", "a,b,,c", "quo'te", 'dou"ble', None, "apple", "banana", "e\u0301", "é", "🎈",
+        "not a number", "a,b,,c", "quo'te", 'dou"ble', None, "apple", "banana", "e\u0301", "é",
+        "🎈",
     ]  # fmt: skip
     return pa.table({
         "id": pa.array(range(len(words)), pa.int64()),
