@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import signal
 import socket
 from dataclasses import dataclass
 from importlib import metadata
@@ -53,9 +52,6 @@ async def _serve(options: ExecutorOptions, plan: _Plan) -> int:
     supervisor = Supervisor(
         plan.node, plan.identity, plan.engine, options.drain_timeout_s, options.ready_fd
     )
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.stop)
     with ProbeServer(options.metrics, supervisor.seen) as probes:
         supervisor.metrics = probes.address
         await supervisor.run()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -50,18 +51,13 @@ class Supervisor:
         self.metrics: Address | None = None
         self.seen = Seen()
 
-    def stop(self) -> None:
-        """Begin to drain; asked twice, drain no longer."""
-        if self._stopping.is_set():
-            self._drain_timeout_s = 0.0
-        self._stopping.set()
-
     async def run(self) -> None:
-        """Serve until `stop`, joining the cluster again whenever it was lost.
+        """Serve until a signal, joining the cluster again whenever it was lost.
 
         Raises:
             CarawayError: it cannot leave Ray in order to join again.
         """
+        self._listen()
         failures = 0
         while not self._stopping.is_set():
             self._served = False
@@ -76,6 +72,17 @@ class Supervisor:
                 await self._pause(delay_s)
         logger.info("executor has stopped")
 
+    def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_stop_signal)
+
+    def _on_stop_signal(self) -> None:
+        if self._stopping.is_set():
+            # Asked twice: whoever asks does not want to wait.
+            self._drain_timeout_s = 0.0
+        self._stopping.set()
+
     async def _live(self) -> None:
         """One stay in the cluster."""
         logger.info("executor joins", extra={"head": str(self._node_options.head)})
@@ -86,6 +93,8 @@ class Supervisor:
             head, ip = self._node_options.head, self._node_options.node_ip
             variables = ray_nodes.environment(self._node_options.token_file)
             await asyncio.to_thread(self._keeper.join, head, ip, variables)
+            # Ray has put its own handler in place, which ends the process 3 s after a SIGTERM.
+            self._listen()
             await self._serve(node)
         finally:
             self.seen.standing = None

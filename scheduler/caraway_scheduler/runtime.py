@@ -67,6 +67,7 @@ class Runtime:
                 HttpServer(app.build_api(services, assembly.cors_origins(settings)), context),
                 HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix)),
             ]
+            # After Ray was joined, whose own handler ends the process 3 s after a SIGTERM.
             self._install_signal_handlers()
             try:
                 async with asyncio.TaskGroup() as tasks:

@@ -32,6 +32,8 @@ _QUIET = {
     # Workers started in advance would never be used: each node holds one actor.
     "RAY_enable_worker_prestart": "0",
     "RAY_prestart_worker_first_driver": "0",
+    # The history of calls, which nobody reads here.
+    "RAY_task_events_report_interval_ms": "0",
     # Ray's own guard kills whoever holds most once the *machine* is short, whichever process
     # made it so. Statements are bounded by the engine's memory limit, the process by its cgroup.
     "RAY_memory_monitor_refresh_ms": "0",
