@@ -12,7 +12,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_core.tables import FilesTable, MemoryTable, TableSpec
-from caraway_engine import presence
+from caraway_engine import coercion, presence
 from caraway_engine.stages import TableFacts, safety, widest_reads
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, table_name, walk
@@ -53,6 +53,7 @@ def analyse(
     is_diagnostic = bool(_DIAGNOSTIC.match(text))
     plan: Plan | None = None
     objection: str | None = None
+    schema = pa.schema(dataframe.schema())
     if written is not None or is_diagnostic:
         objection = "a statement that does not only read is run whole"
     elif is_product:
@@ -61,11 +62,12 @@ def analyse(
         optimized = dataframe.optimized_logical_plan()
         text = optimized.display_indent()
         plan, objection = _cut(context, optimized, text, specs)
+        schema = coercion.of_optimized(context, optimized, schema)
     scanned = presence.tables_read(text)
     if written is not None:
         scanned |= {written}
     return Analysis(
-        pa.schema(dataframe.schema()),
+        schema,
         frozenset(map(_bare, scanned)) & specs.keys(),
         any(_SYSTEM.match(name) for name in scanned),
         reads_only_catalog,

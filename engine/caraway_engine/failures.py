@@ -6,7 +6,9 @@ statement is planned is the statement's fault, and while it runs the engine's.
 
 import difflib
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 from caraway_core.errors import (
     ExecutionError,
@@ -43,12 +45,24 @@ _SOURCE_ERRORS = re.compile(
     r"|Json error|Error while parsing value|Generic \w+ error|Ipc error|No such file|EOF",
     re.IGNORECASE,
 )
+_DISK_FULL = re.compile(r"No space left on device|during the spilling process has exceeded")
 _GONE = re.compile(r"not found|No such file", re.IGNORECASE)
 
 
-def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
-    """Return our error for one that the engine raised while planning or while running."""
+def translate(
+    exc: BaseException, *, tables: Iterable[str], planning: bool, spills_to: Path | None = None
+) -> QueryError:
+    """Return our error for one that the engine raised while planning or while running.
+
+    `spills_to` is the folder for rows that do not fit in memory; None is the system's own.
+    """
     text = _HINT.sub("", _BACKTRACE.sub("", str(exc))).strip()
+    if _DISK_FULL.search(text):
+        return ExecutionError(
+            f"the disk at '{spills_to or tempfile.gettempdir()}' is full: the query needed it for "
+            "rows that do not fit in memory. Free or add space there, raise "
+            "`runtime.query.memory_limit` in the manifest, or select fewer columns or rows."
+        )
     for recognise in (_refused, _out_of_memory, _syntax, _missing_table, _missing_field):
         if error := recognise(text, tables):
             return error

@@ -13,7 +13,7 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.tables import FilesTable, TableSpec
 
-_SCAN = re.compile(r"TableScan: ([^\s]+)")
+_SCAN = re.compile(r"TableScan: ([^\s,]+)")
 
 
 def tables_read(plan: str) -> frozenset[str]:

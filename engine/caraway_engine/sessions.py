@@ -26,6 +26,7 @@ from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTa
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.tables import FilesTable, MemoryTable, TableSpec, ViewTable
 from caraway_engine import (
+    coercion,
     distribution,
     failures,
     fragments,
@@ -74,10 +75,14 @@ class Session:
 
     def __init__(self, settings: EngineSettings, snapshot: CatalogSnapshot) -> None:
         self.snapshot = snapshot
-        self._context = _new_context(settings, settings.target_partitions, 1 - _PRODUCTS_SHARE)
+        self._spills_to = settings.temp_directory
+        measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
+        self._context = _new_context(
+            settings, settings.target_partitions, 1 - _PRODUCTS_SHARE, measured
+        )
         # Products run in one partition: DataFusion does not stop them at once, and each partition
         # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
-        self._serial = _new_context(settings, 1, _PRODUCTS_SHARE)
+        self._serial = _new_context(settings, 1, _PRODUCTS_SHARE, measured)
         # These only plan: in them no statistics of whole files get into the plan of a share.
         self._unmeasured = {
             self._context: _without_statistics(settings.target_partitions),
@@ -123,7 +128,10 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
-        schema = pa.schema(plan.dataframe.schema())
+        try:
+            schema = coercion.schema(self._context, plan.dataframe)
+        except BaseException as exc:
+            raise self._translate(exc, planning=False) from exc
         return self._begin(plan, schema, plan.dataframe.execute_stream)
 
     def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
@@ -200,14 +208,17 @@ class Session:
         with self._lock:
             if plan in self._analyses:
                 return self._analyses[plan]
-        analysis = distribution.analyse(
-            self._context,
-            plan.dataframe,
-            written=plan.effect.written,
-            reads_only_catalog=plan.effect.reads_only_catalog,
-            is_product=plan.is_product,
-            specs=self.snapshot.tables,
-        )
+        try:
+            analysis = distribution.analyse(
+                self._context,
+                plan.dataframe,
+                written=plan.effect.written,
+                reads_only_catalog=plan.effect.reads_only_catalog,
+                is_product=plan.is_product,
+                specs=self.snapshot.tables,
+            )
+        except BaseException as exc:
+            raise self._translate(exc, planning=False) from exc
         with self._lock:
             self._analyses[plan] = analysis
         return analysis
@@ -301,7 +312,9 @@ class Session:
             return exc
         if isinstance(exc, KeyboardInterrupt | SystemExit):
             raise exc
-        return failures.translate(exc, tables=self.table_names, planning=planning)
+        return failures.translate(
+            exc, tables=self.table_names, planning=planning, spills_to=self._spills_to
+        )
 
     def _add_table(
         self, name: TableName, spec: FilesTable | MemoryTable, kept: tuple[TableSpec, Table] | None
@@ -386,12 +399,12 @@ def _quoted(table: TableName) -> str:
 
 
 def _without_statistics(partitions: int) -> SessionContext:
-    context = _new_context(EngineSettings(partitions), partitions, 1)
-    context.sql("SET datafusion.execution.collect_statistics = false").collect()
-    return context
+    return _new_context(EngineSettings(partitions), partitions, 1, measured=False)
 
 
-def _new_context(settings: EngineSettings, partitions: int, share: float) -> SessionContext:
+def _new_context(
+    settings: EngineSettings, partitions: int, share: float, measured: bool
+) -> SessionContext:
     config = (
         SessionConfig()
         .with_default_catalog_and_schema(CATALOG, "public")
@@ -399,6 +412,7 @@ def _new_context(settings: EngineSettings, partitions: int, share: float) -> Ses
         .with_target_partitions(partitions)
         .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
         .set("datafusion.execution.spill_compression", settings.spill_compression)
+        .set("datafusion.execution.collect_statistics", str(measured).lower())
     )
     runtime = RuntimeEnvBuilder()
     if settings.memory_limit_bytes:

@@ -21,7 +21,7 @@ from caraway_engine import file_leaves, wire
 from caraway_engine.file_leaves import Leaf
 from caraway_engine.shares import ListedFile
 
-_READ = re.compile(r"TableScan: ([^\s]+)")
+_READ = re.compile(r"TableScan: ([^\s,]+)")
 _COALESCE = 13
 _INPUT = 1
 _LOCAL = "file://"

@@ -9,7 +9,7 @@ from datafusion import DataFrame, Expr, SessionConfig, SessionContext, col, lit
 from datafusion import functions as f
 from datafusion.catalog import Table
 
-from caraway_core.tables import FileScan, FilesTable, MemoryTable
+from caraway_core.tables import FileScan, FilesTable, MemoryTable, TableSpec
 from caraway_engine import object_stores, scans
 
 _NAME = "scan_{}"
@@ -33,6 +33,22 @@ def build_table(spec: FilesTable | MemoryTable) -> Table:
     if len(read) == 1 and _is_whole(read[0], spec.schema) and context.table_exist(_NAME.format(0)):
         return context.catalog().schema().table(_NAME.format(0))
     return _union(read, spec.schema).into_view()
+
+
+def is_measured_wrongly(spec: TableSpec) -> bool:
+    """Whether DataFusion may take values of the table from statistics that do not hold.
+
+    Statistics of Parquet files leave NaN out, and a column whose least and greatest values are
+    equal is taken for a constant: its NaNs would read as that value.
+    """
+    if not isinstance(spec, FilesTable) or all(scan.format != "parquet" for scan in spec.scans):
+        return False
+    return any(map(_holds_floats, spec.schema.types))
+
+
+def _holds_floats(type_: pa.DataType) -> bool:
+    inner = [type_.field(index).type for index in range(type_.num_fields)]
+    return bool(pa.types.is_floating(type_)) or any(map(_holds_floats, inner))
 
 
 def _scratch() -> SessionContext:

@@ -4,10 +4,20 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.differential import asking, runners, small_tables
+from caraway_engine.stages import Policy
+from tests.differential import asking, cluster_runners, runners, small_tables
 from tests.differential.asking import Pair, Runner
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Opening
+from tests.kit.clusters import EAGER, TINY
+
+RUNNERS = {
+    **runners.RUNNERS,
+    "two-in-process": cluster_runners.in_process(2, Policy(small_table_bytes=0)),
+    "two-by-hash": cluster_runners.in_process(2, EAGER),
+    "three-in-process": cluster_runners.in_process(3, TINY),
+}
+"""Each suite runs once over every one of these."""
 
 
 @pytest.fixture(scope="session")
@@ -21,10 +31,10 @@ def small_reference(small: Dataset) -> Iterator[Runner]:
         yield reference
 
 
-@pytest.fixture(scope="module", params=runners.RUNNERS)
+@pytest.fixture(scope="module", params=RUNNERS)
 def opening(request: pytest.FixtureRequest) -> Opening:
     """How to open the runner that this module now runs over."""
-    return runners.RUNNERS[request.param]
+    return RUNNERS[request.param]
 
 
 @pytest.fixture(scope="module")

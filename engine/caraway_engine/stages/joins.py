@@ -123,3 +123,15 @@ def count_conditions(rel: Rel, functions: Functions) -> int:
     if not rel.join.HasField("expression"):
         return 0
     return len(list(_conjuncts(rel.join.expression, functions)))
+
+
+def equalities(rel: Rel, functions: Functions) -> list[str]:
+    """Name the equality of each condition that is one."""
+    if not rel.join.HasField("expression"):
+        return []
+    names = [
+        functions.name(each.scalar_function.function_reference)
+        for each in _conjuncts(rel.join.expression, functions)
+        if each.WhichOneof("rex_type") == "scalar_function"
+    ]
+    return [name for name in names if name in _EQUALITIES]

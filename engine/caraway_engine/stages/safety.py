@@ -20,7 +20,7 @@ _UNSAFE_TEXT = re.compile(
     r"null_aware|IGNORE NULLS|RESPECT NULLS|(?:RANGE|GROUPS) BETWEEN (?!UNBOUNDED PRECEDING AND "
     r"(?:CURRENT ROW|UNBOUNDED FOLLOWING))|GROUPS BETWEEN|__grouping_id|GROUPING SETS|ROLLUP|CUBE"
     r"|Unnest:|RecursiveQuery|Explain|Analyze|Dml:|Ddl|CopyTo|Statement|DescribeTable|Extension"
-    r"|outer_ref\("
+    r"|outer_ref\(|WindowAggr:.*?(?:FILTER|DISTINCT)"
 )
 _COMPARISON = (
     "equal", "not_equal", "lt", "lte", "gt", "gte", "is_distinct_from", "is_not_distinct_from",
@@ -88,7 +88,7 @@ def objection(plan: Plan, text: str, functions: Functions) -> str | None:
     if len(plan.relations) != 1 or plan.relations[0].WhichOneof("rel_type") != "root":
         return "a plan of this shape is run whole"
     for rel in _walked(plan.relations[0].root.input):
-        if reason := _relation(rel):
+        if reason := _relation(rel, functions):
             return reason
     return None
 
@@ -100,7 +100,7 @@ def _walked(rel: Rel) -> list[Rel]:
         return [rel]
 
 
-def _relation(rel: Rel) -> str | None:
+def _relation(rel: Rel, functions: Functions) -> str | None:
     if kind(rel) not in RELATIONS:
         return f"relation '{kind(rel)}' is run whole"
     if kind(rel) == "read" and rel.read.WhichOneof("read_type") != "named_table":
@@ -109,6 +109,8 @@ def _relation(rel: Rel) -> str | None:
         return "this set operation is run whole"
     if kind(rel) == "join" and join_type(rel) not in joins.KNOWN:
         return f"join type {join_type(rel)} is run whole"
+    if kind(rel) == "join" and len(set(joins.equalities(rel, functions))) > 1:
+        return "a join on equal and on null-equal keys is run whole"
     if kind(rel) == "aggregate" and any(len(each.measure.sorts) for each in rel.aggregate.measures):
         return "an ordered aggregate is run whole"
     return _message(body(rel))
@@ -150,4 +152,10 @@ def _window(function: Any) -> str | None:
     for bound in (function.lower_bound, function.upper_bound):
         if is_range and bound.WhichOneof("kind") not in _SAFE_BOUNDS:
             return "a window frame with a RANGE offset is run whole"
+        if bound.WhichOneof("kind") in ("preceding", "following") and not _offset(bound):
+            return "a window frame with an offset of zero is run whole"
     return None
+
+
+def _offset(bound: Any) -> int:
+    return int(getattr(bound, bound.WhichOneof("kind")).offset)
