@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -22,7 +23,7 @@ from tests.kit.workers import catalog, worker
 
 NUMBERS = pa.schema([("v", pa.int64())])
 WORDS = pa.schema([("v", pa.int64()), ("w", pa.string_view()), ("l", pa.list_(pa.string_view()))])
-SLOW = "SELECT sum(length(md5(md5(md5(arrow_cast(v, 'Utf8')))))) AS s FROM $t"
+SLOW = "SELECT sum(length(md5(arrow_cast(v, 'Utf8')))) AS s FROM $t"
 
 
 def slow() -> tuple[Task, list[TaskTable]]:
@@ -147,6 +148,17 @@ async def test_task_over_the_memory_limit_fails_and_the_next_one_works() -> None
         await of.run(run, [rows])
     _, (table,) = await of.run(task("SELECT max(v) AS m FROM $t", {"$t": NUMBERS}), [rows])
     assert table["c0"].to_pylist() == [999_999]
+
+
+async def test_full_disk_is_named_when_rows_do_not_fit_in_memory(tmp_path: Path) -> None:
+    of = worker({}, EngineSettings(1, 24_000_000, tmp_path / "spilled"))
+    session = of._executors["here"]._kept[CatalogVersion(1)]
+    size = "SET datafusion.runtime.max_temp_directory_size = '1M'"
+    session._context.sql(size).collect()
+    rows = rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))
+    run = task("SELECT v, v + 1 AS w FROM $t ORDER BY -v", {"$t": NUMBERS})
+    with pytest.raises(ExecutionError, match=r"disk at '.*/spilled' is full"):
+        await of.run(run, [rows])
 
 
 async def test_cancelled_call_stops_the_work() -> None:
