@@ -47,6 +47,10 @@ COMMANDS: Mapping[str, str] = {
     "head": "caraway_cluster.head:run",
     "scheduler": "caraway_scheduler.command:schedule",
     "executor": "caraway_executor.command:run",
+    "cluster up": "caraway_cluster.command:up",
+    "cluster scale": "caraway_cluster.command:scale",
+    "cluster status": "caraway_cluster.command:status",
+    "cluster down": "caraway_cluster.command:down",
 }
 
 EXTRAS: Mapping[str, str] = {

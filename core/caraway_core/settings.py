@@ -87,6 +87,24 @@ class SchedulerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterOptions:
+    """The flags of `caraway cluster up`. 0 cores or bytes divide what the machine allows."""
+
+    manifest: Path
+    executors: int
+    http: Address
+    flight: Address
+    metrics: Address
+    data_dir: Path
+    cores: int = 0
+    memory_bytes: int = 0
+    drain_timeout_s: float = 30.0
+    state: str | None = None
+    detach: bool = False
+    log_format: LogFormat = "text"
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """The flags of `caraway run`. `ready_fd` is a descriptor that gets the bound addresses."""
 

@@ -7,7 +7,7 @@ import typer
 from typer.core import TyperGroup
 
 from caraway import explanations
-from caraway.cli import listings, processes, readiness, runtime, sql, starting, version
+from caraway.cli import cluster, listings, processes, readiness, runtime, sql, starting, version
 from caraway_core.errors import CarawayError
 
 DEBUG_HELP = "Show Python tracebacks."
@@ -63,6 +63,7 @@ def build() -> typer.Typer:
     app.command("head")(processes.head)
     app.command("scheduler")(processes.scheduler)
     app.command("executor")(processes.executor)
+    app.add_typer(cluster.build())
     app.command("sql")(sql.sql)
     app.command("datasets")(listings.datasets)
     app.command("catalogs")(listings.catalogs)

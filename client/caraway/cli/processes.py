@@ -46,6 +46,16 @@ ObjectStore = Annotated[
         help="Shared memory for rows that cross between processes; a fifth, if not given.",
     ),
 ]
+DrainTimeout = Annotated[
+    float,
+    typer.Option(
+        "--drain-timeout",
+        envvar="CARAWAY_DRAIN_TIMEOUT",
+        min=0.0,
+        metavar="SECONDS",
+        help="How long statements under way may take once an executor stops.",
+    ),
+]
 DEFAULT_HEAD = "127.0.0.2:6390"
 
 
@@ -118,16 +128,7 @@ def executor(
             help="Where to serve /metrics, /health and /v1/ready; nowhere, if not given.",
         ),
     ] = None,
-    drain_timeout: Annotated[
-        float,
-        typer.Option(
-            "--drain-timeout",
-            envvar="CARAWAY_DRAIN_TIMEOUT",
-            min=0.0,
-            metavar="SECONDS",
-            help="How long statements under way may take once it stops.",
-        ),
-    ] = 30.0,
+    drain_timeout: DrainTimeout = 30.0,
     data_dir: runtime.DataDir = Path(".caraway/executor"),
     token_file: TokenFile = None,
     log_format: runtime.LogFormatOption = "text",

@@ -1,0 +1,133 @@
+"""One process of the cluster: started, started again when it ends, and stopped in order."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable
+from typing import Literal
+
+from caraway_cluster import plan as plans
+from caraway_cluster.folder import ClusterFolder, ProcessStatus
+from caraway_cluster.plan import ClusterPlan, Member
+from caraway_core.ray_nodes import tied
+
+logger = logging.getLogger(__name__)
+State = Literal["starting", "up", "stopping", "waiting"]
+_DELAYS_S = (1.0, 2.0, 5.0, 10.0)
+_STEADY_S = 60.0
+_STOP_S = 20.0
+
+
+class Child:
+    """Calls `on_change` whenever its status has changed."""
+
+    def __init__(
+        self,
+        plan: ClusterPlan,
+        member: Member,
+        folder: ClusterFolder,
+        on_change: Callable[[], None],
+    ) -> None:
+        self.member = member
+        self._plan = plan
+        self._folder = folder
+        self._on_change = on_change
+        self._state: State = "starting"
+        self._process: asyncio.subprocess.Process | None = None
+        self._endpoints: dict[str, str] = {}
+        self._stopping = asyncio.Event()
+        self.starts = 0
+        self.is_up = asyncio.Event()
+
+    @property
+    def status(self) -> ProcessStatus:
+        process = self._process
+        return ProcessStatus(
+            name=self.member.name,
+            state=self._state,
+            pid=process.pid if process and process.returncode is None else None,
+            address=self.member.address,
+            restarts=max(0, self.starts - 1),
+            log=str(self._folder.log(self.member.name)),
+            endpoints=self._endpoints,
+        )
+
+    async def keep(self) -> None:
+        """Keep it running until `stop`."""
+        loop = asyncio.get_running_loop()
+        failures = 0
+        while not self._stopping.is_set():
+            started = loop.time()
+            code = await self._run()
+            if self._stopping.is_set():
+                break
+            failures = 0 if loop.time() - started > _STEADY_S else failures + 1
+            delay_s = _DELAYS_S[min(failures, len(_DELAYS_S)) - 1] if failures else _DELAYS_S[0]
+            logger.warning(
+                "process ended",
+                extra={"process": self.member.name, "code": code, "starts_again_in_s": delay_s},
+            )
+            self._turn("waiting")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), delay_s)
+
+    async def stop(self) -> None:
+        """End the process; returns when it has ended."""
+        self._stopping.set()
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        self._turn("stopping")
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), self._plan.drain_timeout_s + _STOP_S)
+        except TimeoutError:
+            logger.error("process is killed", extra={"process": self.member.name})
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+    async def _run(self) -> int:
+        reader, writer = os.pipe()
+        command = plans.command(self._plan, self.member, self._folder.path, writer)
+        self._endpoints = {}
+        self.is_up.clear()
+        self.starts += 1
+        with self._folder.log(self.member.name).open("ab") as log:
+            try:
+                self._process = await asyncio.create_subprocess_exec(
+                    *tied.tied(command), pass_fds=(writer,), stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log, stderr=log, start_new_session=True,
+                )  # fmt: skip
+            finally:
+                os.close(writer)
+        self._turn("starting")
+        reading = asyncio.ensure_future(self._read_ready(reader))
+        try:
+            return await self._process.wait()
+        finally:
+            reading.cancel()
+            self.is_up.clear()
+
+    async def _read_ready(self, reader: int) -> None:
+        with os.fdopen(reader) as pipe:
+            stream = asyncio.StreamReader()
+            protocol = asyncio.StreamReaderProtocol(stream)
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+                lambda: protocol, pipe
+            )
+            try:
+                line = await stream.readline()
+            finally:
+                transport.close()
+        if line and not self._stopping.is_set():
+            self._endpoints = json.loads(line)
+            self._turn("up")
+            self.is_up.set()
+
+    def _turn(self, state: State) -> None:
+        self._state = state
+        self._on_change()
