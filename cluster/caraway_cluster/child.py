@@ -68,7 +68,7 @@ class Child:
             delay_s = _DELAYS_S[min(failures, len(_DELAYS_S)) - 1] if failures else _DELAYS_S[0]
             logger.warning(
                 "process ended",
-                extra={"process": self.member.name, "code": code, "starts_again_in_s": delay_s},
+                extra={"child": self.member.name, "code": code, "starts_again_in_s": delay_s},
             )
             self._turn("waiting")
             with contextlib.suppress(TimeoutError):
@@ -85,7 +85,7 @@ class Child:
         try:
             await asyncio.wait_for(process.wait(), self._plan.drain_timeout_s + _STOP_S)
         except TimeoutError:
-            logger.error("process is killed", extra={"process": self.member.name})
+            logger.error("process is killed", extra={"child": self.member.name})
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()

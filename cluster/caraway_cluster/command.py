@@ -17,8 +17,8 @@ from caraway_core.errors import CarawayError
 from caraway_core.settings import ClusterOptions
 
 _CHECK_S = 0.1
-_UP_S = 150.0
-_SCALE_S = 120.0
+_UP_S = 270.0
+_SCALE_S = 180.0
 _DOWN_S = 60.0
 
 

@@ -67,13 +67,13 @@ class ClusterFolder:
                 f"cannot use the data directory '{self.path}': {exc.strerror}; choose another one "
                 "with --data-dir DIR"
             ) from exc
+        if not _locks(lock):
+            os.close(lock)
+            raise CarawayError(
+                f"a cluster is up in '{self.path}' already; end it with `caraway cluster down "
+                f"--data-dir {self.path}`, or choose another directory with --data-dir DIR"
+            )
         try:
-            if not _locks(lock):
-                raise CarawayError(
-                    f"a cluster is up in '{self.path}' already; end it with `caraway cluster down "
-                    f"--data-dir {self.path}`, or choose another directory with --data-dir DIR"
-                )
-            self._status.unlink(missing_ok=True)
             yield
         finally:
             self._status.unlink(missing_ok=True)

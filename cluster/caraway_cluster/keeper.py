@@ -18,7 +18,7 @@ from caraway_core.errors import CarawayError
 
 logger = logging.getLogger(__name__)
 _CHECK_S = 0.25
-_READY_S = 120.0
+_READY_S = 240.0
 _START_TRIES = 3
 _ANSWER_S = 2.0
 
@@ -135,7 +135,13 @@ class Keeper:
         child = Child(self._wanted, member, self._folder, self._tell)
         before = self._keeping.get(name)
         self._children[name] = child
-        self._keeping[name] = asyncio.ensure_future(_after(before, child))
+        keeping = self._keeping[name] = asyncio.ensure_future(_after(before, child))
+        keeping.add_done_callback(self._note)
+
+    def _note(self, keeping: asyncio.Task[None]) -> None:
+        if not keeping.cancelled() and (exc := keeping.exception()) is not None:
+            logger.error("a process is kept no longer; everything ends", exc_info=exc)
+            self._stopping.set()
 
     def _remove(self, name: str) -> None:
         child, keeping = self._children[name], self._keeping[name]

@@ -42,13 +42,15 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     ray_nodes.read_token(joining.join.token_file)
 
     async def serve() -> None:
+        # It announces on standard output, which Ray uses as well from here on.
+        runtime = Runtime(options, manifest, joining)
         with (
             DataDirectory(options.data_dir) as data,
             ray_nodes.diverted(data.path / "ray" / "driver.log") as stderr,
         ):
             level = manifest.runtime.output_level or "info"
             logs.configure(options.log_format, level, stderr)
-            await Runtime(options, manifest, joining).run(data)
+            await runtime.run(data)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())

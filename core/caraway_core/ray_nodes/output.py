@@ -10,19 +10,22 @@ from typing import TextIO
 
 @contextmanager
 def diverted(file: Path) -> Iterator[TextIO]:
-    """Send the error output to the file, Python's and that of libraries; yields the real one."""
+    """Send what is printed to the file, by Python and to the error output by libraries.
+
+    Yields the real error output. Whoever took hold of `sys.stdout` before writes where it did.
+    """
     file.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.flush()
-    real, ours = os.dup(2), sys.stderr
+    real, ours = os.dup(2), (sys.stdout, sys.stderr)
     with (
         file.open("a", encoding="utf-8", errors="backslashreplace", buffering=1) as theirs,
         os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace") as user,
     ):
         os.dup2(theirs.fileno(), 2)
-        sys.stderr = theirs
+        sys.stdout = sys.stderr = theirs
         try:
             yield user
         finally:
-            sys.stderr = ours
+            sys.stdout, sys.stderr = ours
             os.dup2(real, 2)
             os.close(real)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from caraway_core.errors import CarawayError
 
@@ -20,7 +20,7 @@ class GcsStore:
 
     @classmethod
     def parse(cls, url: str, prefix: str = "caraway") -> "GcsStore":
-        """Read the URL of a state store.
+        """Read the URL of a state store. Ray uses database 0, whichever the URL names.
 
         Raises:
             CarawayError: it is no URL of a Redis that Ray can use.
@@ -31,7 +31,7 @@ class GcsStore:
         scheme = "rediss://" if parts.scheme == "rediss" else ""
         address = f"{scheme}{parts.hostname}:{parts.port or 6379}"
         password, user = unquote(parts.password or ""), unquote(parts.username or "")
-        return cls(address, user, password, prefix)
+        return cls(address, user, password, dict(parse_qsl(parts.query)).get("prefix", prefix))
 
     def environment(self) -> Mapping[str, str]:
         return {
