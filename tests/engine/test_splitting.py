@@ -89,6 +89,13 @@ def test_several_keys_are_hashed_together_in_their_order() -> None:
         assert [part["v"].to_pylist() for part in one] == [p["v"].to_pylist() for p in other]
 
 
+def test_every_key_is_hashed() -> None:
+    table = pa.table({"a": [1] * 100, "b": range(100), "c": [1] * 100})
+    for keys in ((0, 1), (1, 0), (0, 1, 2)):
+        parts = asyncio.run(splitting.split(table, Split(keys, 4)))
+        assert all(part.num_rows for part in parts)
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_columns_that_were_only_there_to_be_hashed_are_dropped(count: int) -> None:
     table = pa.table({"v": [1, 2, 3], "k": [7, 8, 7]})

@@ -54,7 +54,7 @@ async def test_task_without_rows_gives_an_empty_table() -> None:
 async def test_slice_does_not_carry_the_table_that_it_was_cut_from() -> None:
     of = worker({})
     whole = pa.table({"v": pa.arange(0, 1_000_000)})
-    run = task("SELECT v FROM $t LIMIT 10", {"$t": NUMBERS})
+    run = task("SELECT v FROM $t LIMIT 10 OFFSET 60000", {"$t": NUMBERS})
     _, (table,) = await of.run(run, [rows_of("t", whole)])
     assert table.num_rows == 10
     assert table.get_total_buffer_size() < 100_000
