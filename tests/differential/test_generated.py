@@ -1,0 +1,84 @@
+"""Random statements answer on a runner as they do on one node."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from caraway_core.errors import QueryError
+from tests.differential.asking import Pair
+from tests.differential.comparing import ANY_ORDER, Order, difference
+from tests.differential.generated import Query, queries
+
+QUICK_EXAMPLES = 120
+LONG_EXAMPLES = 3000
+LEAST_ACCEPTED = 0.95
+LEAST_WITH_ROWS = 0.5
+
+
+class Tally:
+    """What became of the statements of one run."""
+
+    def __init__(self) -> None:
+        self.asked = self.accepted = self.with_rows = 0
+
+    def check(self) -> None:
+        assert self.accepted >= LEAST_ACCEPTED * self.asked, vars(self)
+        assert self.with_rows >= LEAST_WITH_ROWS * self.asked, vars(self)
+
+
+def agree(query: Query, pair: Pair, tally: Tally) -> None:
+    expected = pair.reference.outcome(query.sql)
+    tally.asked += 1
+    if isinstance(expected, QueryError):
+        return  # the engine's own limits; no such statement fails on its rows
+    tally.accepted += 1
+    tally.with_rows += expected.num_rows > 0
+    text = difference(expected, pair.runner.outcome(query.sql), order(query, pair))
+    assert text is None, f"{text}\n\n{query.sql}"
+
+
+def order(query: Query, pair: Pair) -> Order:
+    if not query.sort_places:
+        return ANY_ORDER
+    whole = pair.reference.outcome(query.whole) if query.whole else None
+    return Order("keys", query.sort_places, None if isinstance(whole, QueryError) else whole)
+
+
+@pytest.mark.timeout(400)
+def test_the_same_statements_every_time(on_small: Pair) -> None:
+    tally = Tally()
+
+    @settings(
+        max_examples=QUICK_EXAMPLES, derandomize=True, deadline=None, database=None,
+        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
+    )  # fmt: skip
+    @given(queries())
+    def each(query: Query) -> None:
+        agree(query, on_small, tally)
+
+    each()
+    tally.check()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_other_statements_every_time(on_small: Pair, request: pytest.FixtureRequest) -> None:
+    tally = Tally()
+    chosen = request.config.getoption("--hypothesis-seed") or random.randrange(2**32)
+
+    @seed(int(chosen))
+    @settings(
+        max_examples=LONG_EXAMPLES, deadline=None, database=None, print_blob=True,
+        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
+    )  # fmt: skip
+    @given(queries())
+    def each(query: Query) -> None:
+        agree(query, on_small, tally)
+
+    try:
+        each()
+        tally.check()
+    except BaseException as failure:
+        failure.add_note(f"run again with --hypothesis-seed={chosen}")
+        raise
