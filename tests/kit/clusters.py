@@ -16,11 +16,11 @@ from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
-from caraway_scheduler.dispatch.in_process_fleet import InProcessFleet
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from tests.kit.engine import snapshot
+from tests.kit.faults import HauntedFleet
 
 EAGER = Policy(small_table_bytes=0, broadcast_bytes=0, gather_bytes=0, partition_bytes=1 << 20)
 """Distributes everything that it may, and parts everything by hash."""
@@ -31,7 +31,7 @@ TINY = Policy(small_table_bytes=0, broadcast_bytes=1 << 16, gather_bytes=1 << 12
 @dataclass(slots=True)
 class InProcessCluster:
     dispatch: ClusterDispatch
-    fleet: InProcessFleet
+    fleet: HauntedFleet
     membership: Membership
     tallies: DispatchTallies
 
@@ -61,7 +61,7 @@ async def in_process_cluster(
     """Begin when every executor is ready."""
     settings = settings or EngineSettings(2)
     ids = [ExecutorId(f"e{number}") for number in range(1, executors + 1)]
-    fleet = InProcessFleet(ids, settings)
+    fleet = HauntedFleet(ids, settings)
     store = SqliteStateStore(folder / "state.db")
     membership = Membership(fleet, store, "here", build="test", every_s=0.05)
     tallies = DispatchTallies()

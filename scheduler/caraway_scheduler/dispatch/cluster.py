@@ -9,7 +9,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from caraway_core.errors import CatalogMovedError, ExecutionError, ExecutorLostError
+from caraway_core.errors import (
+    CatalogMovedError,
+    ExecutionError,
+    ExecutorLostError,
+    ShuttingDownError,
+)
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import (
     BatchStream,
@@ -256,9 +261,10 @@ class ClusterDispatch:
         self, query_id: QueryId, statement: Statement, analysis: Analysis
     ) -> BatchStream:
         """Run a statement on the executor that does least, again on another if that is lost."""
-        last: ExecutorLostError | None = None
+        last: ExecutorLostError | ShuttingDownError | None = None
+        leaving: set[ExecutorId] = set()
         for _ in range(ATTEMPTS):
-            ready = self._ready()
+            ready = [each for each in self._ready() if each not in leaving]
             if not ready:
                 raise none_ready()
             executor_id = min(ready, key=lambda each: self._under_way[each])
@@ -269,6 +275,10 @@ class ClusterDispatch:
                 last = exc
                 if analysis.written is not None:
                     break
+            except ShuttingDownError as exc:
+                # Refused before anything was done: also a statement that writes may go elsewhere.
+                leaving.add(executor_id)
+                last = exc
         assert last is not None
         raise ExecutionError(f"{last.message}; run the statement again") from last
 

@@ -6,11 +6,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError, ExecutionError, ExecutorLostError, PartLostError
+from caraway_core.errors import (
+    CarawayError,
+    ExecutionError,
+    ExecutorLostError,
+    PartLostError,
+    ShuttingDownError,
+)
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream
 
 Opener = Callable[[], Awaitable[BatchStream]]
+_CUT = (ExecutorLostError, PartLostError, ShuttingDownError)
 _AHEAD = 2
 """Batches of each task that wait for the reader."""
 
@@ -71,7 +78,7 @@ class MergedStream:
             return self._restored(await anext(aiter(self._streams[0])))
         except BaseException as exc:
             await self.aclose()
-            if isinstance(exc, ExecutorLostError | PartLostError):
+            if isinstance(exc, _CUT):
                 raise _cut_short(exc) from exc
             raise
 
@@ -84,7 +91,7 @@ class MergedStream:
                     break
                 stream = await self._openers.popleft()()
                 self._streams.append(stream)
-        except (ExecutorLostError, PartLostError) as exc:
+        except _CUT as exc:
             await self._queue.put(_cut_short(exc))
         except Exception as exc:
             await self._queue.put(exc)

@@ -7,7 +7,13 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from caraway_core.errors import ExecutionError, ExecutorLostError, PartLostError
+from caraway_core.errors import (
+    CarawayError,
+    ExecutionError,
+    ExecutorLostError,
+    PartLostError,
+    ShuttingDownError,
+)
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Fleet, Input, Outcome, Part, Share, Split, Task
@@ -139,7 +145,11 @@ class StageRunner:
                 return await call(executor_id, self._task(stage, number), inputs)
             except ExecutorLostError as exc:
                 self._lose(exc.executor_id, exc.cause)
-                last: Exception = exc
+                last: CarawayError = exc
+            except ShuttingDownError as exc:
+                # It drains: what it made stays, but work goes elsewhere.
+                self._slots.lose(executor_id)
+                last = exc
             except PartLostError as exc:
                 self._forget(stage, number, inputs, exc.executor_id)
                 last = exc
@@ -147,12 +157,12 @@ class StageRunner:
                 "task runs again",
                 extra={
                     "query_id": self._query.query_id, "stage": stage.name, "task": number,
-                    "attempt": attempt, "cause": str(last),
+                    "attempt": attempt, "cause": last.message,
                 },
             )  # fmt: skip
         raise ExecutionError(
             f"stage {stage.name} of the query failed {ATTEMPTS} times because executors were "
-            f"lost, the last time with: {last}; run it again when the cluster is well"
+            f"lost, the last time with: {last.message}; run it again when the cluster is well"
         ) from last
 
     def _executor(self, stage: Stage, number: int, inputs: Sequence[Input]) -> ExecutorId:

@@ -1,0 +1,33 @@
+"""A fleet in which things happen at a chosen moment."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from caraway_core.ids import ExecutorId
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.fleet import Input, Outcome, Task
+from caraway_scheduler.dispatch.in_process_fleet import InProcessFleet
+
+Happening = Callable[[ExecutorId, Task], Awaitable[None]]
+
+
+async def nothing(_executor_id: ExecutorId, _task: Task) -> None:
+    return
+
+
+class HauntedFleet(InProcessFleet):
+    """Calls `before` with each task before it goes to its executor, and `after` when it is done."""
+
+    before: Happening = staticmethod(nothing)
+    after: Happening = staticmethod(nothing)
+
+    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+        await self.before(executor_id, task)
+        outcome = await super().run(executor_id, task, inputs)
+        await self.after(executor_id, task)
+        return outcome
+
+    async def stream(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> BatchStream:
+        await self.before(executor_id, task)
+        return await super().stream(executor_id, task, inputs)

@@ -1,0 +1,317 @@
+"""The whole way of queries over a cluster in this process, on good days and bad ones."""
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from caraway_core.errors import (
+    ExecutionError,
+    InvalidQueryError,
+    OverloadedError,
+    QueryCancelledError,
+)
+from caraway_core.ids import ExecutorId, TableName, new_query_id
+from caraway_core.protocols.dispatch import Statement
+from caraway_core.protocols.fleet import Task
+from caraway_core.tables import FileScan, FilesTable, TableSpec
+from caraway_engine.stages import Policy
+from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
+from tests.kit.engine import memory, snapshot
+
+ROWS = 3000
+JOIN = (
+    "SELECT g, sum(a.v) AS s, count(*) AS n FROM facts a JOIN more b ON a.k = b.k "
+    "GROUP BY g ORDER BY g"
+)
+E1, E2, E3 = map(ExecutorId, ("e1", "e2", "e3"))
+
+
+def files(folder: Path, rows: pa.Table, count: int) -> FilesTable:
+    folder.mkdir()
+    size = -(-rows.num_rows // count)
+    for number in range(count):
+        pq.write_table(rows.slice(number * size, size), folder / f"{number}.parquet")
+    paths = tuple(sorted(map(str, folder.glob("*.parquet"))))
+    total = sum(Path(path).stat().st_size for path in paths)
+    scan = FileScan("parquet", paths, rows.schema, ".parquet", size_bytes=total, file_count=count)
+    return FilesTable(rows.schema, (scan,))
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> dict[str, TableSpec]:
+    numbers = range(ROWS)
+    facts = pa.table({"k": [n % 700 for n in numbers], "v": list(numbers)})
+    more = pa.table({"k": list(range(900)), "g": [n % 11 for n in range(900)]})
+    return {
+        "facts": files(tmp_path / "facts", facts, 4),
+        "more": files(tmp_path / "more", more, 3),
+        "kept": memory(a=[1, 2]),
+    }
+
+
+def on_three(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """Run a test inside a cluster of three executors; its fixtures cannot be async."""
+
+    async def wrapped(tmp_path: Path, tables: dict[str, TableSpec], **others: object) -> None:
+        async with in_process_cluster(tmp_path, tables, executors=3) as cluster:
+            if "tables" in wanted:
+                others["tables"] = tables
+            await test(cluster=cluster, **others)
+
+    wanted = inspect.signature(test).parameters
+    names = dict.fromkeys(["tmp_path", "tables", *wanted])
+    kinds = [inspect.Parameter(each, inspect.Parameter.KEYWORD_ONLY) for each in names
+             if each != "cluster"]  # fmt: skip
+    functools.update_wrapper(wrapped, test)
+    wrapped.__signature__ = inspect.Signature(kinds)  # type: ignore[attr-defined]
+    return wrapped
+
+
+def expected() -> list[dict[str, int]]:
+    sums: dict[int, dict[str, int]] = {}
+    for n in range(ROWS):
+        group = sums.setdefault((n % 700) % 11, {"g": (n % 700) % 11, "s": 0, "n": 0})
+        group["s"] += n
+        group["n"] += 1
+    return [sums[g] for g in sorted(sums)]
+
+
+@on_three
+async def test_a_query_runs_in_stages_on_all_executors(cluster: InProcessCluster) -> None:
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+
+    assert set(cluster.tallies.assignments) == {("e1",), ("e2",), ("e3",)}
+
+
+async def test_what_is_small_runs_whole_on_the_executor_that_does_least(
+    tmp_path: Path, tables: dict[str, TableSpec]
+) -> None:
+    async with in_process_cluster(tmp_path, tables, policy=Policy()) as cluster:
+        assert (await cluster.execute(JOIN)).to_pylist() == expected()
+        assert sum(cluster.tallies.assignments.values()) == 1
+        assert "what it reads is small" in await cluster.explain(JOIN)
+
+
+@on_three
+async def test_statements_without_tables_run_on_the_scheduler(cluster: InProcessCluster) -> None:
+    assert (await cluster.execute("SELECT 1 AS a")).to_pylist() == [{"a": 1}]
+    assert not cluster.tallies.assignments
+
+
+@on_three
+async def test_explain_shows_the_stages_and_where_they_run(cluster: InProcessCluster) -> None:
+    text = await cluster.explain(JOIN)
+
+    assert "answer: answer: 1 task" in text
+    assert "one side of a hash join: 3 tasks on e1, e2, e3" in text
+    assert "reads its share of facts" in text
+    assert "parts its rows by the hash of c0" in text
+
+
+@on_three
+async def test_explain_analyze_adds_rows_bytes_and_time(cluster: InProcessCluster) -> None:
+    text = await cluster.explain("ANALYZE " + JOIN)
+
+    assert "  11 rows" in text
+    assert "task 0 on e1: " in text
+    assert " ms" in text
+
+
+@on_three
+async def test_explain_says_why_a_statement_runs_whole(cluster: InProcessCluster) -> None:
+    sql = "SELECT * FROM facts WHERE k NOT IN (SELECT k + NULL FROM more)"
+
+    assert "null_aware" in await cluster.explain(sql)
+
+
+@pytest.mark.parametrize("lost", [(E1,), (E2,), (E1, E3)])
+@on_three
+async def test_executors_that_are_lost_in_the_middle_change_nothing(
+    cluster: InProcessCluster, lost: tuple[ExecutorId, ...]
+) -> None:
+    async def lose(_executor_id: ExecutorId, task: Task) -> None:
+        if task.stage == "s3":
+            cluster.fleet.before = unharmed
+            for each in lost:
+                await cluster.fleet.lose(each)
+
+    async def unharmed(_executor_id: ExecutorId, _task: Task) -> None:
+        return
+
+    cluster.fleet.before = lose
+
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+    assert cluster.fleet.before is unharmed
+
+
+@on_three
+async def test_an_executor_lost_after_it_made_its_part_has_it_made_again(
+    cluster: InProcessCluster,
+) -> None:
+    made: list[tuple[ExecutorId, str]] = []
+
+    async def note(executor_id: ExecutorId, task: Task) -> None:
+        made.append((executor_id, task.stage))
+
+    async def lose(executor_id: ExecutorId, task: Task) -> None:
+        if task.stage == "answer":
+            cluster.fleet.before = note
+            await cluster.fleet.lose(E2)
+
+    cluster.fleet.before, cluster.fleet.after = lose, note
+
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+    again = made[made.index((E2, made[-1][1])) :] if (E2, made[-1][1]) in made else made
+    assert len(made) > len(set(made)) or again
+
+
+@on_three
+async def test_without_any_executor_the_query_ends_with_a_clear_error(
+    cluster: InProcessCluster,
+) -> None:
+    async def lose(_executor_id: ExecutorId, _task: Task) -> None:
+        for each in (E1, E2, E3):
+            await cluster.fleet.lose(each)
+
+    cluster.fleet.before = lose
+
+    with pytest.raises(OverloadedError, match="no executor is ready"):
+        await cluster.execute(JOIN)
+
+
+@on_three
+async def test_a_task_that_always_loses_its_executor_is_given_up(
+    cluster: InProcessCluster,
+) -> None:
+    async def lose(executor_id: ExecutorId, task: Task) -> None:
+        if task.stage == "answer":
+            await cluster.fleet.lose(executor_id)
+            cluster.fleet.start(executor_id)
+            assert await cluster.membership.wait_ready(3, 5)
+
+    cluster.fleet.before = lose
+
+    with pytest.raises(ExecutionError, match="failed 3 times because executors were lost"):
+        await cluster.execute(JOIN)
+
+
+@on_three
+async def test_a_lost_executor_that_comes_back_takes_work_again(cluster: InProcessCluster) -> None:
+    await cluster.fleet.lose(E2)
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+    assert len(cluster.membership.ready()) == 2
+    cluster.fleet.start(E2)
+
+    assert await cluster.membership.wait_ready(3, 5)
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+
+
+@on_three
+async def test_closing_an_answer_stops_the_work_behind_it(cluster: InProcessCluster) -> None:
+    sql = "SELECT a.v FROM facts a JOIN facts b ON a.k = b.k"
+    stream = await cluster.dispatch.execute(new_query_id(), Statement(sql, {}))
+    await anext(aiter(stream))
+
+    await stream.aclose()
+
+    async def idle() -> bool:
+        return all(not each.active_tasks for each in await cluster.fleet.describe())
+
+    await _eventually(idle)
+
+
+@on_three
+async def test_cancelling_a_query_stops_its_tasks(cluster: InProcessCluster) -> None:
+    reached = asyncio.Event()
+
+    async def hold(_executor_id: ExecutorId, _task: Task) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    cluster.fleet.before = hold
+    query = asyncio.ensure_future(cluster.execute(JOIN))
+    await asyncio.wait_for(reached.wait(), 5)
+
+    query.cancel()
+
+    with pytest.raises((asyncio.CancelledError, QueryCancelledError)):
+        await query
+
+
+@on_three
+async def test_a_query_goes_on_over_the_catalog_it_was_planned_with(
+    cluster: InProcessCluster, tables: dict[str, TableSpec]
+) -> None:
+    async def reload(_executor_id: ExecutorId, task: Task) -> None:
+        if task.stage == "s3":
+            cluster.fleet.before = HELD
+            only = {TableName("kept"): tables["kept"]}
+            await cluster.install(snapshot({str(k): v for k, v in only.items()}, version=2))
+
+    async def held(_executor_id: ExecutorId, _task: Task) -> None:
+        return
+
+    HELD = held
+    cluster.fleet.before = reload
+
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+    with pytest.raises(InvalidQueryError, match="facts"):
+        await cluster.execute(JOIN)
+
+
+@on_three
+async def test_tables_in_memory_have_one_owner_and_take_rows(cluster: InProcessCluster) -> None:
+    writable = frozenset({TableName("kept")})
+    insert = Statement("INSERT INTO kept VALUES (3)", {}, may_write=True, writable=writable)
+
+    stream = await cluster.dispatch.execute(new_query_id(), insert)
+    [batch async for batch in stream]
+
+    assert stream.written == "kept"
+    for _ in range(3):
+        assert (await cluster.execute("SELECT sum(a) AS s FROM kept")).to_pylist() == [{"s": 6}]
+
+
+@on_three
+async def test_rows_in_memory_outlive_a_change_of_the_catalog(
+    cluster: InProcessCluster, tables: dict[str, TableSpec]
+) -> None:
+    writable = frozenset({TableName("kept")})
+    insert = Statement("INSERT INTO kept VALUES (3)", {}, may_write=True, writable=writable)
+    stream = await cluster.dispatch.execute(new_query_id(), insert)
+    [batch async for batch in stream]
+
+    await cluster.install(snapshot(tables, version=2))
+
+    assert (await cluster.execute("SELECT sum(a) AS s FROM kept")).to_pylist() == [{"s": 6}]
+
+
+@on_three
+async def test_two_hundred_queries_at_once_are_all_answered(cluster: InProcessCluster) -> None:
+    answers = await asyncio.gather(*(cluster.execute(JOIN) for _ in range(200)))
+
+    assert all(answer.to_pylist() == expected() for answer in answers)
+
+
+async def test_tables_over_the_same_files_are_not_mixed_up(
+    tmp_path: Path, tables: dict[str, TableSpec]
+) -> None:
+    twice = {**tables, "again": tables["facts"]}
+    async with in_process_cluster(tmp_path, twice, policy=EAGER) as cluster:
+        answer = await cluster.execute(
+            "SELECT count(*) AS n FROM facts JOIN again ON facts.v = again.v"
+        )
+
+    assert answer.to_pylist() == [{"n": ROWS}]
+
+
+async def _eventually(holds: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(5):
+        while not await holds():
+            await asyncio.sleep(0)
