@@ -51,16 +51,6 @@ async def test_task_without_rows_gives_an_empty_table() -> None:
     assert report.sizes == ((0, 0),)
 
 
-async def test_slice_does_not_carry_the_text_that_it_was_cut_from() -> None:
-    of = worker({})
-    texts = pa.schema([("w", pa.string())])
-    whole = pa.table({"w": [f"a text of some length {n}" for n in range(60_000)]})
-    run = task("SELECT w FROM $t LIMIT 10 OFFSET 50000", {"$t": texts})
-    _, (table,) = await of.run(run, [rows_of("t", whole)])
-    assert table.num_rows == 10
-    assert table.get_total_buffer_size() < 10_000
-
-
 async def test_answer_of_a_task_is_read_page_by_page() -> None:
     of = worker({})
     words = pa.table({"v": pa.arange(0, 3_000_000)})
