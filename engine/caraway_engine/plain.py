@@ -7,7 +7,6 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError
 
 types = pa.types
-_SLACK_BYTES = 64 * 1024
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
@@ -72,11 +71,7 @@ def plain_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
         _plain_column([batch.column(index) for batch in batches], field)
         for index, field in enumerate(schema)
     ]
-    table = pa.Table.from_arrays(columns, schema=schema)
-    if table.get_total_buffer_size() > 2 * table.nbytes + _SLACK_BYTES:
-        # A slice keeps the whole of what it was cut from, and carries it to other processes.
-        table = table.take(pa.array(range(table.num_rows), pa.int64()))
-    return table
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def _plain_column(arrays: Sequence[pa.Array], field: pa.Field) -> pa.Array:
@@ -88,6 +83,7 @@ def _plain_column(arrays: Sequence[pa.Array], field: pa.Field) -> pa.Array:
             f"column '{field.name}' of a fragment holds NULL where the plan says it cannot; this "
             "is a fault of the planner, not of the statement: please report it"
         )
+    # This copies: a slice would keep the whole of what it was cut from, and take it along.
     return column.combine_chunks()
 
 
