@@ -202,6 +202,10 @@ class Fleet(Protocol):
         """Run a task and read its rows here."""
         ...
 
+    async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
+        """Bring the tables of exchanges here; meant for few rows."""
+        ...
+
     async def execute(
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
     ) -> BatchStream:

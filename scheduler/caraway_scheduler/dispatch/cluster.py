@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -23,7 +23,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Statement,
 )
-from caraway_core.protocols.fleet import Fleet, Share, TableCatalog
+from caraway_core.protocols.fleet import Fleet, Share, TableCatalog, Task, TaskTable
 from caraway_engine import distribution, shares
 from caraway_engine.distribution import Analysis
 from caraway_engine.sessions import Session
@@ -48,6 +48,8 @@ class LocalEngine(Executor, Protocol):
 
     @property
     def session(self) -> Session | None: ...
+
+    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream: ...
 
 
 class ClusterDispatch:
@@ -230,7 +232,13 @@ class ClusterDispatch:
         cut = await asyncio.to_thread(_cut, session, planner.divided, len(slots))
         query = Query(query_id, self._origin, session.snapshot.version, cut.__getitem__)
         runner = StageRunner(
-            query, self._fleet, slots, self._membership.lost, self._tallies, self._on_ran
+            query,
+            self._fleet,
+            slots,
+            self._membership.lost,
+            self._tallies,
+            self._on_ran,
+            self._local.run,
         )
         drive = Drive(planner, graph, runner)
         try:
@@ -247,8 +255,9 @@ class ClusterDispatch:
         def close(rows: int, size_bytes: int) -> None:
             _close(drive, runner)
             elapsed_ms = (time.perf_counter() - answering) * 1000
+            where = None if runner.is_answered_here else slots.executor(0)
             self._on_ran(
-                Ran(query_id, root.name, root.note, 0, slots.executor(0), rows, size_bytes,
+                Ran(query_id, root.name, root.note, 0, where, rows, size_bytes,
                     elapsed_ms, time.time_ns())
             )  # fmt: skip
 

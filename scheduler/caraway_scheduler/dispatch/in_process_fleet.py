@@ -128,6 +128,9 @@ class InProcessFleet:
         page = await self._call(executor_id, lambda worker: worker.open_task(task, brought))
         return self._paged(executor_id, page)
 
+    async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
+        return _brought(inputs)
+
     async def execute(
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
     ) -> BatchStream:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import ray
@@ -35,6 +36,7 @@ from caraway_core.protocols.fleet import (
     Report,
     TableCatalog,
     Task,
+    TaskTable,
 )
 from caraway_core.protocols.wire import InputShape, PackedPage
 from caraway_core.settings import Address
@@ -43,6 +45,7 @@ from caraway_scheduler.dispatch.paging import PagedStream
 logger = logging.getLogger(__name__)
 _JOIN_S = 30.0
 _LEAVE_S = 5.0
+_FETCH_S = 10.0
 _FIND_S = 0.3
 """Within ANSWER_S, so that executors that are known are asked also while the head is away."""
 _ABANDONED_S = 60.0
@@ -141,6 +144,18 @@ class RayFleet:
         answer = peer.actor.open_task.remote(task, _shapes(inputs), *_handles(inputs))
         packed = await self._work(peer, task.query_id, answer, inputs)
         return self._paged(peer, task.query_id, wire.unpack(packed))
+
+    async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
+        parts = [part for each in inputs for part in each.parts]
+        try:
+            async with asyncio.timeout(_FETCH_S):
+                got = iter(await asyncio.gather(*(_get(part.handle) for part in parts)))
+        except (exceptions.RayError, TimeoutError) as exc:
+            raise PartLostError(f"an exchange of the query is gone: {exc}", None) from exc
+        return [
+            TaskTable(each.name, each.schema, tuple(islice(got, len(each.parts))))
+            for each in inputs
+        ]
 
     async def execute(
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str

@@ -16,13 +16,25 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
-from caraway_core.protocols.fleet import Fleet, Input, Outcome, Part, Share, Split, Task
+from caraway_core.protocols.fleet import (
+    Fleet,
+    Input,
+    Outcome,
+    Part,
+    Share,
+    Split,
+    Task,
+    TaskTable,
+)
 from caraway_engine.stages import Measured, Mode, Reading, Stage
 from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3
+HERE_BYTES = 1024 * 1024
+Here = Callable[[Task, Sequence[TaskTable]], Coroutine[Any, Any, BatchStream]]
+"""Runs a task in this process."""
 _Result = TypeVar("_Result")
 
 
@@ -44,7 +56,8 @@ class Ran:
     stage: str
     note: str
     number: int
-    executor_id: ExecutorId
+    executor_id: ExecutorId | None
+    """None stands for the scheduler itself."""
     rows: int
     size_bytes: int
     elapsed_ms: float
@@ -65,7 +78,10 @@ class StageRunner:
         on_lost: Callable[[ExecutorId, str], None],
         tallies: DispatchTallies,
         on_ran: Callable[[Ran], None],
+        here: Here,
     ) -> None:
+        self._here = here
+        self.is_answered_here = False
         self._on_ran = on_ran
         self._query = query
         self._fleet = fleet
@@ -89,11 +105,29 @@ class StageRunner:
 
     async def stream(self, stage: Stage, number: int) -> BatchStream:
         """Run a task of the last stage and read its rows; again elsewhere while none came."""
+        if stage.layout == "single":
+            here = await self._stream_here(stage)
+            if here is not None:
+                return here
         return await self._persistently(
             stage,
             number,
             lambda executor_id, task, inputs: self._fleet.stream(executor_id, task, inputs),
         )
+
+    async def _stream_here(self, stage: Stage) -> BatchStream | None:
+        """Finish a query over few rows where they are going to anyway, which saves a call."""
+        inputs = await self._inputs(stage, 0)
+        size = sum(part.size_bytes for each in inputs for part in each.parts)
+        if not inputs or size > HERE_BYTES:
+            return None
+        try:
+            tables = await self._fleet.fetch(inputs)
+        except PartLostError as exc:
+            self._forget(stage, inputs, exc.executor_id)
+            return None
+        self.is_answered_here = True
+        return await self._here(self._task(stage, 0), tables)
 
     def executor(self, number: int) -> ExecutorId:
         """Name the executor behind a slot as it is now."""
@@ -151,7 +185,7 @@ class StageRunner:
                 self._slots.lose(executor_id)
                 last = exc
             except PartLostError as exc:
-                self._forget(stage, number, inputs, exc.executor_id)
+                self._forget(stage, inputs, exc.executor_id)
                 last = exc
             logger.warning(
                 "task runs again",
@@ -214,10 +248,9 @@ class StageRunner:
                 del self._tasks[key]
 
     def _forget(
-        self, stage: Stage, number: int, inputs: Sequence[Input], executor_id: ExecutorId | None
+        self, stage: Stage, inputs: Sequence[Input], executor_id: ExecutorId | None
     ) -> None:
         """Let go of the inputs that are lost, so that asking for them makes them again."""
-        del number
         held = {id(part) for each in inputs for part in each.parts}
         for reading in stage.readings:
             for each in range(self._stages[reading.stage].count):

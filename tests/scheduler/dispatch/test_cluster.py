@@ -21,6 +21,7 @@ from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import FileScan, FilesTable, TableSpec
 from caraway_engine.stages import Policy
+from caraway_scheduler.dispatch import running
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.engine import memory, snapshot
 
@@ -154,21 +155,19 @@ async def test_executors_that_are_lost_in_the_middle_change_nothing(
 async def test_an_executor_lost_after_it_made_its_part_has_it_made_again(
     cluster: InProcessCluster,
 ) -> None:
-    made: list[tuple[ExecutorId, str]] = []
+    made: list[tuple[str, int]] = []
+    groups = "SELECT g, count(*) AS n FROM more GROUP BY g ORDER BY g"
+    counts = [{"g": g, "n": len(range(g, 900, 11))} for g in range(11)]
 
-    async def note(executor_id: ExecutorId, task: Task) -> None:
-        made.append((executor_id, task.stage))
-
-    async def lose(executor_id: ExecutorId, task: Task) -> None:
-        if task.stage == "answer":
-            cluster.fleet.before = note
+    async def lose(_executor_id: ExecutorId, task: Task) -> None:
+        made.append((task.stage, hash(task.shares)))
+        if len(made) == 6:
             await cluster.fleet.lose(E2)
 
-    cluster.fleet.before, cluster.fleet.after = lose, note
+    cluster.fleet.after = lose
 
-    assert (await cluster.execute(JOIN)).to_pylist() == expected()
-    again = made[made.index((E2, made[-1][1])) :] if (E2, made[-1][1]) in made else made
-    assert len(made) > len(set(made)) or again
+    assert (await cluster.execute(groups)).to_pylist() == counts
+    assert len(made) > len(set(made)), "a part was made twice"
 
 
 @on_three
@@ -187,8 +186,10 @@ async def test_without_any_executor_the_query_ends_with_a_clear_error(
 
 @on_three
 async def test_a_task_that_always_loses_its_executor_is_given_up(
-    cluster: InProcessCluster,
+    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(running, "HERE_BYTES", 0)
+
     async def lose(executor_id: ExecutorId, task: Task) -> None:
         if task.stage == "answer":
             await cluster.fleet.lose(executor_id)
@@ -293,8 +294,8 @@ async def test_rows_in_memory_outlive_a_change_of_the_catalog(
 
 
 @on_three
-async def test_two_hundred_queries_at_once_are_all_answered(cluster: InProcessCluster) -> None:
-    answers = await asyncio.gather(*(cluster.execute(JOIN) for _ in range(200)))
+async def test_many_queries_at_once_are_all_answered(cluster: InProcessCluster) -> None:
+    answers = await asyncio.gather(*(cluster.execute(JOIN) for _ in range(50)))
 
     assert all(answer.to_pylist() == expected() for answer in answers)
 
