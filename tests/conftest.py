@@ -2,9 +2,12 @@
 
 import asyncio
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from tests.kit.ray_cluster import RayCluster, ray_cluster
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -21,3 +24,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
     asyncio.run(bounded())
     return True
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    """A real cluster of two executors, which this process has joined beside the first one."""
+    with ray_cluster(tmp_path_factory.mktemp("ray")) as running, running.joined():
+        yield running

@@ -1,0 +1,190 @@
+"""A real cluster of real processes over Ray, and proof that nothing of it is left."""
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from caraway_core import ray_nodes
+from caraway_core.settings import Address
+from tests.kit.deadlines import until
+
+MARK = "CARAWAY_TEST_CLUSTER"
+ACTOR = "ray::ExecutorActor"
+START_S = 200
+_STOP_S = 60
+_MEMORY = ("--memory", "512MiB", "--object-store-memory", "100MiB")
+
+
+@dataclass(slots=True)
+class Process:
+    """A `caraway` command that says when it is up."""
+
+    popen: subprocess.Popen[bytes]
+    log: Path
+    pipe: int
+    facts: dict[str, str] = field(default_factory=dict)
+
+    def wait_up(self) -> "Process":
+        readable, _, _ = select.select([self.pipe], [], [], START_S)
+        with os.fdopen(self.pipe) as pipe:
+            line = pipe.readline() if readable else ""
+        assert line, f"it did not come up:\n{self.log.read_text()}"
+        self.facts = json.loads(line)
+        return self
+
+    def terminate(self) -> int:
+        self.popen.terminate()
+        return self.popen.wait(_STOP_S)
+
+    def kill(self) -> None:
+        self.popen.kill()
+        self.popen.wait(_STOP_S)
+
+
+def start(folder: Path, mark: str, name: str, *command: str) -> Process:
+    """Start a command with a data directory, a log and a ready pipe of its own."""
+    reader, writer = os.pipe()
+    log = folder / f"{name}.log"
+    arguments = [
+        sys.executable, "-m", "caraway", *command, "--data-dir", str(folder / name),
+        "--token-file", str(folder / "token"), "--ready-fd", str(writer),
+    ]  # fmt: skip
+    with log.open("ab") as out:
+        popen = subprocess.Popen(
+            arguments, pass_fds=(writer,), stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+            start_new_session=True, env={**os.environ, MARK: mark},
+        )  # fmt: skip
+    os.close(writer)
+    return Process(popen, log, reader)
+
+
+@dataclass(slots=True)
+class RayCluster:
+    """A head and executors `e1`, `e2`, ...; tests join beside e1, and do harm to others only."""
+
+    folder: Path
+    mark: str
+    network: str
+    head_address: Address
+    head: Process
+    executors: dict[str, Process] = field(default_factory=dict)
+
+    @property
+    def token(self) -> Path:
+        return self.folder / "token"
+
+    def node_ip(self, executor: str) -> str:
+        return f"{self.network}.{10 + int(executor[1:])}"
+
+    def begin(self, executor: str) -> Process:
+        """Start an executor, without waiting for it."""
+        process = start(
+            self.folder, self.mark, executor, "executor", "--head", str(self.head_address),
+            "--node-ip", self.node_ip(executor), "--id", executor, "--cores", "1", *_MEMORY,
+            "--metrics", "127.0.0.1:0",
+        )  # fmt: skip
+        self.executors[executor] = process
+        return process
+
+    def actor_pid(self, executor: str) -> int:
+        """The process of the executor's actor; waits until there is one."""
+        executor_pid = self.executors[executor].popen.pid
+
+        def look() -> int:
+            titles = descendants(executor_pid).items()
+            return next((pid for pid, title in titles if title.startswith(ACTOR)), 0)
+
+        return until(look, f"{executor} has an actor", 60)
+
+    @contextlib.contextmanager
+    def joined(self) -> Iterator[None]:
+        """Have this process join; fleets made in the block reach the executors."""
+        # Imported here: it takes a second that tests without a cluster need not pay.
+        from caraway_scheduler.dispatch.ray_fleet import RayFleet
+
+        variables = ray_nodes.environment(self.token)
+        fleet = asyncio.run(RayFleet.join(self.head_address, self.node_ip("e1"), variables))
+        try:
+            yield
+        finally:
+            asyncio.run(fleet.aclose())
+
+    def raylet_pid(self, executor: str) -> int:
+        within = descendants(self.executors[executor].popen.pid)
+        return next(pid for pid, title in within.items() if "/raylet/raylet" in title)
+
+
+@contextlib.contextmanager
+def ray_cluster(folder: Path, executors: int = 2) -> Iterator[RayCluster]:
+    """Begin when the head is up and every executor has joined."""
+    mark = uuid.uuid4().hex
+    network = f"127.200.{1 + os.getpid() % 250}"
+    address = Address(f"{network}.1", 20_000 + os.getpid() % 12_000)
+    ray_nodes.make_token(folder / "token")
+    head = start(folder, mark, "head", "head", "--address", str(address))
+    cluster = RayCluster(folder, mark, network, address, head)
+    try:
+        head.wait_up()
+        for process in [cluster.begin(f"e{number}") for number in range(1, executors + 1)]:
+            process.wait_up()
+        yield cluster
+    finally:
+        for process in [*cluster.executors.values(), head]:
+            if process.popen.poll() is None:
+                process.popen.send_signal(signal.SIGCONT)
+                process.popen.terminate()
+        for process in [*cluster.executors.values(), head]:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.popen.wait(_STOP_S)
+        assert_nothing_left(mark)
+
+
+def assert_nothing_left(mark: str) -> None:
+    """Every process that descends from the cluster's has ended; what has not is killed."""
+    try:
+        until(lambda: not marked(mark), "no process of the cluster is left", 20)
+    finally:
+        for pid in marked(mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def marked(mark: str) -> Mapping[int, str]:
+    """The processes that carry the mark of a cluster, which every child inherits."""
+    wanted = f"{MARK}={mark}".encode()
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                title = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                found[int(folder.name)] = title
+    return found
+
+
+def descendants(pid: int) -> Mapping[int, str]:
+    """The processes below one, each with its command line."""
+    children: dict[int, list[int]] = {}
+    titles = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(folder.name))
+            titles[int(folder.name)] = (
+                (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            )
+    found: dict[int, str] = {}
+    waiting = list(children.get(pid, ()))
+    while waiting:
+        each = waiting.pop()
+        found[each] = titles.get(each, "")
+        waiting += children.get(each, ())
+    return found
