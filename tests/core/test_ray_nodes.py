@@ -1,0 +1,147 @@
+import asyncio
+import os
+import stat
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+
+from caraway_core import ray_nodes
+from caraway_core.errors import CarawayError
+from caraway_core.ray_nodes import (
+    GcsStore,
+    Node,
+    NodeFailedError,
+    NodeOptions,
+    options,
+    sessions,
+    tied,
+)
+from caraway_core.settings import Address
+from tests.kit.deadlines import until
+from tests.kit.ray_cluster import marked, start
+
+HEAD = Address("127.201.7.1", 19_000 + os.getpid() % 900)
+
+
+def head(folder: Path, **changes: object) -> NodeOptions:
+    settings: dict[str, object] = {
+        "head": HEAD,
+        "joins": False,
+        "node_ip": HEAD.host,
+        "cores": 0,
+        "object_store_bytes": 0,
+        "folder": folder / "ray",
+        "token_file": folder / "token",
+    }
+    return NodeOptions(**{**settings, **changes})  # type: ignore[arg-type]
+
+
+def test_token_is_made_once_and_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    file = tmp_path / "deep" / "token"
+    ray_nodes.make_token(file)
+    token = ray_nodes.read_token(file)
+    ray_nodes.make_token(file)
+    assert ray_nodes.read_token(file) == token
+    assert len(token) == 64
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_missing_token_is_refused_with_the_flag_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(CarawayError, match="--token-file"):
+        ray_nodes.read_token(tmp_path / "none")
+
+
+def test_every_process_of_a_cluster_shows_the_token(tmp_path: Path) -> None:
+    variables = ray_nodes.environment(tmp_path / "token")
+    assert variables["RAY_AUTH_MODE"] == "token"
+    assert variables["RAY_AUTH_TOKEN_PATH"] == str(tmp_path / "token")
+
+
+def test_head_does_without_a_dashboard_and_an_executor_names_the_head(tmp_path: Path) -> None:
+    first = options.command(head(tmp_path), tmp_path)
+    assert {"--head", f"--port={HEAD.port}", "--include-dashboard=false"} <= set(first)
+    other = options.command(head(tmp_path, joins=True, node_ip="127.201.7.9"), tmp_path)
+    assert {"--address", str(HEAD), "--node-ip-address=127.201.7.9"} <= set(other)
+    assert "--head" not in other
+
+
+def test_redis_of_the_head_is_told_in_the_words_of_ray(tmp_path: Path) -> None:
+    store = GcsStore.parse("rediss://me:p%40ss@db.test:6380/0?prefix=mine")
+    assert store.environment() == {
+        "RAY_REDIS_ADDRESS": "rediss://db.test:6380",
+        "RAY_external_storage_namespace": "mine",
+    }
+    command = options.command(head(tmp_path, store=store), tmp_path)
+    assert {"--redis-username=me", "--redis-password=p@ss"} <= set(command)
+    assert "p@ss" not in repr(store)
+
+
+def test_store_of_another_kind_is_refused_without_its_secrets() -> None:
+    with pytest.raises(CarawayError, match="not a Redis") as caught:
+        GcsStore.parse("mysql://me:secret@db.test")
+    assert "secret" not in caught.value.message
+
+
+def test_session_moves_where_socket_paths_are_short_enough(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 80)
+    session = sessions.open_session(deep)
+    assert session.is_dir()
+    assert deep not in session.parents
+    assert stat.S_IMODE(session.stat().st_mode) == 0o700
+    # What a process left that was killed goes when the next one starts.
+    again = sessions.open_session(deep)
+    assert not session.exists()
+    sessions.close_session(deep)
+    assert not again.exists()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(200)
+def test_node_joins_and_leaves_nothing_when_it_stops(tmp_path: Path) -> None:
+    ray_nodes.make_token(tmp_path / "token")
+
+    async def run() -> int:
+        node = await Node.start(head(tmp_path))
+        await node.stop()
+        return node.pid
+
+    group = asyncio.run(run())
+    with pytest.raises(ProcessLookupError):
+        os.killpg(group, 0)
+    assert [each.name for each in (tmp_path / "ray").iterdir()] == ["ray.log"]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(200)
+def test_node_that_cannot_start_says_what_ray_said(tmp_path: Path) -> None:
+    ray_nodes.make_token(tmp_path / "token")
+    broken = head(tmp_path, worker_ports=(5, 4))
+    with pytest.raises(NodeFailedError, match="the Ray node ended"):
+        asyncio.run(Node.start(broken))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(200)
+def test_killed_process_takes_its_node_with_it(tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    ray_nodes.make_token(tmp_path / "token")
+    address = str(Address("127.201.8.1", HEAD.port + 1000))
+    process = start(tmp_path, mark, "head", "head", "--address", address).wait_up()
+    assert any("gcs_server" in title for title in marked(mark).values())
+    process.kill()
+    until(lambda: not marked(mark), "no process is left", 30)
+
+
+def test_program_is_tied_to_its_parent(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", "print('it ran')"]
+    ran = subprocess.run(tied.tied(program), capture_output=True, text=True, timeout=20)
+    assert ran.stdout == "it ran\n"
+    orphan = [*tied.tied(program)]
+    orphan[4] = "1"  # Its parent has gone, and another one took it in.
+    refused = subprocess.run(orphan, capture_output=True, text=True, timeout=20)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "has ended" in refused.stderr
