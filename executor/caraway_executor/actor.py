@@ -6,7 +6,9 @@ This is the one module of the executor that knows Ray.
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -21,11 +23,13 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.protocols.fleet import Description, Report, TableCatalog, Task, TaskTable
+from caraway_core.protocols.fleet import Description, Page, Report, TableCatalog, Task, TaskTable
 from caraway_core.protocols.wire import InputShape, PackedPage, Standing
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_engine.sessions import EngineSettings
+from caraway_executor import metrics
+from caraway_executor.tallies import ExecutorTallies
 from caraway_executor.worker import Worker
 
 _Result = TypeVar("_Result")
@@ -47,13 +51,15 @@ class ExecutorActor:
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="worker", daemon=True).start()
         self._installing = asyncio.Lock()
+        self._executor_id = identity.executor_id
+        self._tallies = ExecutorTallies()
         self._refusal = ""
 
     async def describe(self) -> Description:
         return await self._do(self._worker.describe())
 
     async def standing(self) -> Standing:
-        return Standing(await self._do(self._worker.describe()), self._refusal)
+        return await self._do(self._standing())
 
     async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         return await self._do(self._install(catalog))
@@ -64,13 +70,13 @@ class ExecutorActor:
     async def open_task(
         self, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
     ) -> PackedPage:
-        return wire.pack(await self._do(self._worker.open_task(task, _joined(inputs, tables))))
+        return wire.pack(await self._do(self._open_task(task, inputs, tables)))
 
     async def run(
         self, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
     ) -> tuple[Report | pa.Table, ...]:
         """Run a task; its tables follow the report, each as an object of its own."""
-        report, made = await self._do(self._worker.run(task, _joined(inputs, tables)))
+        report, made = await self._do(self._run(task, inputs, tables))
         return (report, *made)
 
     async def next(self, cursor: str) -> PackedPage:
@@ -88,6 +94,38 @@ class ExecutorActor:
     async def refuse(self, reason: str) -> None:
         self._refusal = reason
 
+    async def _standing(self) -> Standing:
+        description = await self._worker.describe()
+        page = metrics.render(self._tallies, description.active_tasks)
+        return Standing(description, self._refusal, page)
+
+    async def _run(
+        self, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
+    ) -> tuple[Report, tuple[pa.Table, ...]]:
+        with self._counted(inputs, tables):
+            report, made = await self._worker.run(task, _joined(inputs, tables))
+        for rows, size_bytes in report.sizes:
+            self._tallies.wrote(rows, size_bytes)
+        return report, made
+
+    async def _open_task(
+        self, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
+    ) -> Page:
+        with self._counted(inputs, tables):
+            return await self._worker.open_task(task, _joined(inputs, tables))
+
+    @contextmanager
+    def _counted(self, inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Iterator[None]:
+        makers = [maker for shape in inputs for maker in shape.makers]
+        for maker, table in zip(makers, tables, strict=True):
+            is_local = maker == self._executor_id
+            self._tallies.read(table.num_rows, table.nbytes, is_local=is_local)
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._tallies.task_ended((time.perf_counter() - started) * 1000)
+
     async def _install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         async with self._installing:
             return await asyncio.to_thread(self._worker.install, catalog)
@@ -103,7 +141,8 @@ for _name in _CONTROL:
 def _joined(inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Sequence[TaskTable]:
     rest: Iterator[pa.Table] = iter(tables)
     return [
-        TaskTable(shape.name, shape.schema, tuple(islice(rest, shape.count))) for shape in inputs
+        TaskTable(shape.name, shape.schema, tuple(islice(rest, len(shape.makers))))
+        for shape in inputs
     ]
 
 

@@ -1,19 +1,16 @@
 """What an executor's own port serves: metrics, and the two questions that a kubelet asks."""
 
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
-
-from caraway_core.protocols.fleet import Description
+from caraway_core.errors import CarawayError
 from caraway_core.protocols.wire import Standing
 from caraway_core.settings import Address
+from caraway_executor.metrics import CONTENT_TYPE
 
 _TIMEOUT_S = 5
 
@@ -53,14 +50,14 @@ class ProbeServer:
 
     def __enter__(self) -> Self:
         if self._wanted is not None:
-            seen, registry = self._seen, CollectorRegistry()
-            registry.register(_Numbers(seen))
-
-            class Handler(_Handler):
-                pass
-
-            Handler.seen, Handler.registry = seen, registry
-            self._server = ThreadingHTTPServer((self._wanted.host, self._wanted.port), Handler)
+            place = (self._wanted.host, self._wanted.port)
+            try:
+                self._server = ThreadingHTTPServer(place, partial(_Handler, self._seen))
+            except OSError as exc:
+                raise CarawayError(
+                    f"cannot listen on {self._wanted}: {exc.strerror}; choose another address "
+                    "with --metrics HOST:PORT"
+                ) from exc
             self._server.daemon_threads = True
             threading.Thread(target=self._server.serve_forever, name="probes", daemon=True).start()
         return self
@@ -77,62 +74,33 @@ class ProbeServer:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    seen: Seen
-    registry: CollectorRegistry
     timeout = _TIMEOUT_S
     protocol_version = "HTTP/1.1"
+
+    # Any: the base class takes the connection, its peer and the server.
+    def __init__(self, seen: Seen, *connection: Any) -> None:
+        self._seen = seen
+        super().__init__(*connection)
 
     def do_GET(self) -> None:
         match self.path.partition("?")[0]:
             case "/health":
                 self._answer(200, b"ok")
             case "/v1/ready":
-                reason = self.seen.unready()
+                reason = self._seen.unready()
                 self._answer(503 if reason else 200, (reason or "ready").encode())
             case "/metrics":
-                self._answer(200, generate_latest(self.registry), "text/plain; version=0.0.4")
+                standing = self._seen.standing
+                self._answer(200, standing.metrics if standing else b"", CONTENT_TYPE)
             case _:
                 self._answer(404, b"not here: /health, /v1/ready and /metrics are")
 
-    def _answer(self, status: int, body: bytes, kind: str = "text/plain") -> None:
+    def _answer(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
         self.send_response(status)
-        self.send_header("Content-Type", f"{kind}; charset=utf-8")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
         """Probes come every few seconds; none is worth a line."""
-
-
-class _Numbers(Collector):
-    def __init__(self, seen: Seen) -> None:
-        self._seen = seen
-
-    def collect(self) -> Iterator[Metric]:
-        standing = self._seen.standing
-        yield GaugeMetricFamily(
-            "caraway_executor_ready",
-            "Whether the executor may be given work.",
-            0 if self._seen.unready() else 1,
-        )
-        if standing is not None:
-            yield from _of(standing.description)
-
-
-def _of(told: Description) -> Iterator[Metric]:
-    yield GaugeMetricFamily(
-        "caraway_executor_active_tasks", "Statements and tasks under way.", told.active_tasks
-    )
-    yield CounterMetricFamily(
-        "caraway_executor_finished_tasks", "Statements and tasks that ended.", told.finished_tasks
-    )
-    yield CounterMetricFamily(
-        "caraway_executor_failed_tasks", "Statements and tasks that failed.", told.failed_tasks
-    )
-    yield GaugeMetricFamily(
-        "caraway_executor_memory_used_bytes", "Memory of its process.", told.memory_used_bytes
-    )
-    yield GaugeMetricFamily(
-        "caraway_executor_memory_limit_bytes", "Memory for statements.", told.memory_bytes
-    )

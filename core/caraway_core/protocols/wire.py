@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyarrow import ipc
 
-from caraway_core.ids import TableName
+from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import Description, Page
 
 
 @dataclass(frozen=True, slots=True)
 class InputShape:
-    """An input of a task whose tables travel beside it."""
+    """An input of a task whose tables travel beside it; `makers` names who made each of them."""
 
     name: str
     schema: pa.Schema
-    count: int
+    makers: tuple[ExecutorId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,8 @@ class Standing:
     description: Description
     refusal: str = ""
     """Why a scheduler gives it no work; empty while none has refused it."""
+    metrics: bytes = field(default=b"", repr=False)
+    """Its page of metrics, as Prometheus text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -372,7 +372,10 @@ def _maker(exc: BaseException, inputs: Sequence[Input]) -> ExecutorId | None:
 
 
 def _shapes(inputs: Sequence[Input]) -> list[InputShape]:
-    return [InputShape(each.name, each.schema, len(each.parts)) for each in inputs]
+    return [
+        InputShape(each.name, each.schema, tuple(part.executor_id for part in each.parts))
+        for each in inputs
+    ]
 
 
 def _handles(inputs: Sequence[Input]) -> list[Any]:
