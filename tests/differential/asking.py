@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from threading import Thread
 from typing import Any, TypeVar
 
 from caraway_core.errors import QueryError
+from tests.differential import http_runner
 from tests.differential.comparing import ANY_ORDER, Order, Outcome, difference
 from tests.differential.datasets import Dataset
+from tests.differential.http_runner import OverHttp
 from tests.differential.runners import Distributed, Opening
 
 _STATEMENT_S = 60
@@ -22,6 +24,8 @@ class Runner:
 
     def __init__(self, of: Distributed) -> None:
         self._of = of
+        self._is_remote = isinstance(of, OverHttp)
+        self._known: dict[str, Outcome] = {}
         self._loop = asyncio.get_running_loop()
         self.closing = asyncio.Event()
 
@@ -31,6 +35,17 @@ class Runner:
             return _wait(self._loop, self._of.execute(sql))
         except QueryError as error:
             return error
+
+    def remembered(self, sql: str) -> Outcome:
+        """Return what the statement answered first; it is asked once."""
+        if sql not in self._known:
+            self._known[sql] = self.outcome(sql)
+        return self._known[sql]
+
+    def as_sent(self, outcome: Outcome) -> Outcome:
+        """Return an answer in the types in which this runner would send it."""
+        is_answer = not isinstance(outcome, QueryError)
+        return http_runner.as_sent(outcome) if self._is_remote and is_answer else outcome
 
     def explain(self, sql: str) -> str:
         return _wait(self._loop, self._of.explain(sql))
@@ -75,21 +90,24 @@ def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, _T]) -> _T:
     return asyncio.run_coroutine_threadsafe(bounded(), loop).result()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Pair:
     """The reference and a runner over the same dataset."""
 
     reference: Runner
     runner: Runner
-    known: dict[str, Outcome] = field(default_factory=dict)
-    """What the reference answered; several runners share it."""
 
     def expected(self, sql: str) -> Outcome:
-        if sql not in self.known:
-            self.known[sql] = self.reference.outcome(sql)
-        return self.known[sql]
+        """Return what the reference answers; several runners share it."""
+        return self.reference.remembered(sql)
 
     def check(self, sql: str, order: Order = ANY_ORDER) -> None:
         """Fail where the answers differ."""
-        text = difference(self.expected(sql), self.runner.outcome(sql), order)
+        self.compare(sql, self.expected(sql), order)
+
+    def compare(self, sql: str, expected: Outcome, order: Order = ANY_ORDER) -> None:
+        """Fail where the runner answers otherwise than expected."""
+        whole = None if order.whole is None else self.runner.as_sent(order.whole)
+        sent = self.runner.as_sent(expected)
+        text = difference(sent, self.runner.outcome(sql), replace(order, whole=whole))
         assert text is None, f"{text}\n\n{sql}"

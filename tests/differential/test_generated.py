@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from caraway_core.errors import QueryError
 from tests.differential.asking import Pair
-from tests.differential.comparing import ANY_ORDER, Order, difference
+from tests.differential.comparing import ANY_ORDER, Order
 from tests.differential.generated import Query, queries
 
 QUICK_EXAMPLES = 120
@@ -34,8 +34,7 @@ def agree(query: Query, pair: Pair, tally: Tally) -> None:
         return  # the engine's own limits; no such statement fails on its rows
     tally.accepted += 1
     tally.with_rows += expected.num_rows > 0
-    text = difference(expected, pair.runner.outcome(query.sql), order(query, pair))
-    assert text is None, f"{text}\n\n{query.sql}"
+    pair.compare(query.sql, expected, order(query, pair))
 
 
 def order(query: Query, pair: Pair) -> Order:
