@@ -2,8 +2,9 @@
 
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import pyarrow as pa
 from datafusion import DataFrame, SessionContext
@@ -52,11 +53,14 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
         self._tables[name] = table
 
     @contextmanager
-    def passing(self, inputs: Sequence[TaskTable]) -> Iterator[str]:
-        """Show the inputs for as long as a plan is made; yields what replaces the prefix."""
+    def passing(self, inputs: Sequence[TaskTable], tables: Mapping[str, Table]) -> Iterator[str]:
+        """Show inputs and tables for as long as a plan is made; yields what replaces the prefix."""
         token = secrets.token_hex(len(INPUT_PREFIX) // 2)
         names = []
         try:
+            for name, table in tables.items():
+                self._passing[token + name] = table
+                names.append(token + name)
             for each in inputs:
                 name = each.name.removeprefix(INPUT_PREFIX)
                 self._passing[token + name] = self._made(token + name, each)
@@ -75,10 +79,17 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
 
 
 def plan(
-    context: SessionContext, fragment: bytes, inputs: Inputs, rows: Sequence[TaskTable]
+    context: SessionContext,
+    fragment: bytes,
+    inputs: Inputs,
+    rows: Sequence[TaskTable],
+    tables: Mapping[str, Table] = MappingProxyType({}),
 ) -> DataFrame:
-    """Plan a fragment; what it reads of the inputs is in the plan and no longer in the schema."""
-    with inputs.passing(rows) as token:
+    """Plan a fragment; what it reads of the inputs is in the plan and no longer in the schema.
+
+    `tables` may be read in the same way as inputs, under their names.
+    """
+    with inputs.passing(rows, tables) as token:
         named = _PLACEHOLDER.sub(rb"\g<1>" + token.encode(), fragment)
         logical = Consumer.from_substrait_plan(context, Serde.deserialize_bytes(named))
         return context.create_dataframe_from_logical_plan(logical)

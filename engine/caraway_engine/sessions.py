@@ -39,6 +39,7 @@ from caraway_engine import (
     sharing,
     statements,
     tables,
+    whole_files,
 )
 from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages.inputs import INPUT_SCHEMA
@@ -96,20 +97,21 @@ class Session:
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
         self._add_system_tables(snapshot.system)
         self._inputs = fragments.Inputs()
+        self._whole_files = whole_files.WholeFiles()
         for context in self._contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self._inputs)
 
-    def install(self, previous: "Session | None") -> dict[TableName, str]:
-        """Register every table; what is unchanged since `previous` is taken over as it stands."""
+    def install(self, *previous: "Session | None") -> dict[TableName, str]:
+        """Register every table; what is unchanged since one of `previous` is taken over."""
         failed: dict[TableName, str] = {}
         views: dict[TableName, ViewTable] = {}
-        kept = previous._installed if previous else {}
+        kept = [each._installed for each in previous if each]
         for name, spec in self.snapshot.tables.items():
             if isinstance(spec, ViewTable):
                 views[name] = spec
                 continue
             try:
-                self._add_table(name, spec, kept.get(name))
+                self._add_table(name, spec, [each[name] for each in kept if name in each])
             except CarawayError as exc:
                 failed[name] = exc.message
             except Exception as exc:
@@ -142,16 +144,20 @@ class Session:
         """
         try:
             context = self._context
-            dataframe = fragments.plan(context, task.plan, self._inputs, inputs)
+            narrowed = self._whole_files.narrowed(task.plan, task.shares, self.snapshot.tables)
+            fragment, made = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
+            dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
             text = dataframe.logical_plan().display_indent()
             is_product = self._is_product(dataframe, text)
             if is_product:
                 context = self._serial
-                dataframe = fragments.plan(context, task.plan, self._inputs, inputs)
+                dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
             schema = pa.schema(dataframe.schema())
             plain.check_same(schema, task.schema)
             start = dataframe.execute_stream
-            if task.shares:
+            if narrowed:
+                whole_files.check_present(task.shares, made, context)
+            elif task.shares:
                 plan = self._shared(context, dataframe, text, task, inputs)
                 start = partial(context.execute, plan, 0)
         except BaseException as exc:
@@ -317,14 +323,17 @@ class Session:
         )
 
     def _add_table(
-        self, name: TableName, spec: FilesTable | MemoryTable, kept: tuple[TableSpec, Table] | None
+        self,
+        name: TableName,
+        spec: FilesTable | MemoryTable,
+        kept: Iterable[tuple[TableSpec, Table]],
     ) -> None:
         if isinstance(spec, FilesTable):
             for context in self._contexts:
                 object_stores.register(context, spec)
         # Equal, not the same: a spec that came from another process is a new object each time.
-        table = kept[1] if kept and kept[0] == spec else tables.build_table(spec)
-        self._register(name, spec, table)
+        same = next((table for made_of, table in kept if made_of == spec), None)
+        self._register(name, spec, tables.build_table(spec) if same is None else same)
 
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
         schema_name, _, bare = name.rpartition(".")

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from caraway_core.protocols.fleet import Piece
 
+_NEARLY_EVEN = 1.2
+"""The largest share may be so much larger than the mean before files are split."""
+
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
@@ -16,20 +19,29 @@ class ListedFile:
 
 
 def cut(files: Sequence[ListedFile], count: int) -> tuple[tuple[Piece, ...], ...]:
-    """Deal the bytes of the files into `count` shares that are as even as the files allow.
+    """Deal the bytes of the files into `count` shares that are as even as they should be.
 
-    Files that cannot be split go first, the largest first, each to the share with least; the
-    others fill up what is missing, one after another, so that few of them are split.
+    Whole files, which are read with less ado, if that is nearly even. Otherwise as even as the
+    files allow: those that cannot be split go first, the largest first, each to the share with
+    least; the others fill up what is missing, one after another, so that few of them are split.
     """
+    shares, sizes = _dealt(files, count)
+    if max(sizes) * count <= sum(sizes) * _NEARLY_EVEN:
+        return tuple(map(tuple, shares))
+    shares, sizes = _dealt([file for file in files if not file.is_splittable], count)
+    fill([file for file in files if file.is_splittable], shares, sizes)
+    return tuple(map(tuple, shares))
+
+
+def _dealt(files: Sequence[ListedFile], count: int) -> tuple[list[list[Piece]], list[int]]:
+    """Deal whole files, the largest first, each to the share with least."""
     shares: list[list[Piece]] = [[] for _ in range(count)]
     sizes = [0] * count
     for file in sorted(files, key=lambda each: (-each.size_bytes, each.path)):
-        if not file.is_splittable:
-            least = min(range(count), key=sizes.__getitem__)
-            shares[least].append(piece(file, 0, file.size_bytes))
-            sizes[least] += file.size_bytes
-    fill([file for file in files if file.is_splittable], shares, sizes)
-    return tuple(map(tuple, shares))
+        least = min(range(count), key=sizes.__getitem__)
+        shares[least].append(piece(file, 0, file.size_bytes))
+        sizes[least] += file.size_bytes
+    return shares, sizes
 
 
 def fill(files: Sequence[ListedFile], shares: list[list[Piece]], sizes: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caraway_engine.stages import Mode
+from caraway_engine.stages import Mode, Stage
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from tests.engine.stages.planning import (
     LARGE,
@@ -37,7 +37,8 @@ STATEMENTS = (
     "SELECT id FROM facts f WHERE EXISTS (SELECT 1 FROM more m WHERE m.id = f.id)",
     "SELECT id FROM facts f WHERE NOT EXISTS (SELECT 1 FROM more m WHERE m.id = f.id)",
     "SELECT id FROM facts f WHERE id > 9 OR EXISTS (SELECT 1 FROM more m WHERE m.id = f.id)",
-    "SELECT id FROM dims d JOIN facts f ON f.dim = d.dim WHERE price > (SELECT avg(price) FROM facts)",
+    "SELECT id FROM dims d JOIN facts f ON f.dim = d.dim "
+    "WHERE price > (SELECT avg(price) FROM facts)",
     "SELECT id, row_number() OVER (PARTITION BY dim ORDER BY price) FROM facts",
     "SELECT id, sum(price) OVER (ORDER BY day) FROM facts",
     "SELECT id FROM facts UNION ALL SELECT id FROM more UNION ALL SELECT dim FROM dims",
@@ -52,7 +53,7 @@ STATEMENTS = (
 
 
 def check(made: Planned) -> None:
-    known = {}
+    known: dict[str, Stage] = {}
     for stage in made.stages:
         for reading in stage.readings:
             assert reading.stage in known, "a stage reads only what comes before it: no cycles"
