@@ -1,30 +1,90 @@
 """`python -m bench [--write] [NAME ...]`: measure, print, and exit 1 where a goal is missed."""
 
+import argparse
 import sys
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 
-from bench import encoding, memory, report, startup, throughput, tpch
+from bench import (
+    cluster_scaling,
+    cluster_shuffle,
+    cluster_small,
+    cluster_tpch,
+    encoding,
+    memory,
+    report,
+    startup,
+    throughput,
+    tpch,
+)
+from bench.settings import Settings
 
-_SUITES = {
+_SUITES: Mapping[str, Callable[[], list[report.Figure]]] = {
     "startup": startup.measure,
     "encoding": encoding.measure,
     "throughput": throughput.measure,
     "memory": memory.measure,
     "tpch": tpch.measure,
 }
+_CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
+    "cluster-tpch": cluster_tpch.measure,
+    "cluster-small": cluster_small.measure,
+    "cluster-shuffle": cluster_shuffle.measure,
+    "cluster-scaling": cluster_scaling.measure,
+}
+_GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 
 
 def main(arguments: list[str]) -> int:
     """Run the named suites, or all."""
-    write = "--write" in arguments
-    names = [name for name in arguments if not name.startswith("--")] or list(_SUITES)
+    options = _parser().parse_args(arguments)
+    wanted = options.names or list(_GROUPS)
+    names = [name for each in wanted for name in _GROUPS.get(each, [each])]
+    settings = Settings(**{each.name: getattr(options, each.name) for each in fields(Settings)})
     figures: list[report.Figure] = []
+    sections: list[report.Section] = []
     for name in names:
         print(f"{name} ...", flush=True)
-        figures += _SUITES[name]()
-    print(f"\n{report.machine()}\n\n{report.table(figures)}")
-    if write:
+        if name in _SUITES:
+            figures += _SUITES[name]()
+        else:
+            sections.append(_CLUSTER[name](settings))
+    _print(figures, sections)
+    if options.write:
+        _write(figures, sections)
+    found = [*figures, *(figure for section in sections for figure in section.figures)]
+    return 0 if all(figure.is_met for figure in found) else 1
+
+
+def _print(figures: list[report.Figure], sections: list[report.Section]) -> None:
+    print(f"\n{report.machine()}")
+    if figures:
+        print(f"\n{report.table(figures)}")
+    for section in sections:
+        print(f"\n## {section.name}\n\n{report.written(section)}")
+
+
+def _write(figures: list[report.Figure], sections: list[report.Section]) -> None:
+    if figures:
         report.write(figures)
-    return 0 if all(figure.is_met for figure in figures) else 1
+    for section in sections:
+        report.write_section(section)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    default = Settings()
+    known = [*_GROUPS, *_SUITES, *_CLUSTER]
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}")
+    parser.add_argument("--write", action="store_true", help="rewrite docs/performance.md")
+    parser.add_argument("--scale", default=default.scale)
+    parser.add_argument("--large-scale", default=default.large_scale)
+    parser.add_argument("--runs", type=int, default=default.runs)
+    parser.add_argument("--limit-s", type=float, default=default.limit_s)
+    parser.add_argument(
+        "--rivals", type=lambda text: tuple(text.split(",")), default=default.rivals
+    )
+    return parser
 
 
 if __name__ == "__main__":

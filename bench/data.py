@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 _ROOT = Path(__file__).parent / "data"
 
@@ -18,6 +21,31 @@ def tpch(scale: str = "1") -> Path:
             check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     return folder
+
+
+def plain_strings(folder: Path) -> Path:
+    """Return a folder with the same tables, row group by row group, without string views."""
+    copy = folder.with_name(f"{folder.name}-plain")
+    for table in TABLES:
+        file = copy / f"{table}.parquet"
+        if not file.exists():
+            copy.mkdir(exist_ok=True)
+            _copy(folder / file.name, file)
+    return copy
+
+
+def _copy(source: Path, target: Path) -> None:
+    draft = target.with_suffix(".draft")
+    with pq.ParquetFile(source) as file:
+        schema = pa.schema(
+            (each.name, pa.string() if each.type == pa.string_view() else each.type, each.nullable)
+            for each in file.schema_arrow
+        )
+        with pq.ParquetWriter(draft, schema, compression="snappy") as writer:
+            for number in range(file.metadata.num_row_groups):
+                rows = file.read_row_group(number).cast(schema)
+                writer.write_table(rows, row_group_size=max(1, rows.num_rows))
+    draft.rename(target)
 
 
 def manifest(folder: Path) -> Path:

@@ -8,7 +8,6 @@ from importlib import metadata
 from pathlib import Path
 
 _PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
-_BEGIN, _END = "<!-- begin figures -->", "<!-- end figures -->"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +20,15 @@ class Figure:
     ratio: float
     goal: str
     is_met: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page with marks of its own: figures, and what else it tells in Markdown."""
+
+    name: str
+    figures: Sequence[Figure]
+    text: str
 
 
 def table(figures: Sequence[Figure]) -> str:
@@ -43,10 +51,24 @@ def machine() -> str:
     )
 
 
+def written(section: Section) -> str:
+    """Return a section as Markdown."""
+    figures = f"{table(section.figures)}\n\n" if section.figures else ""
+    return figures + section.text
+
+
 def write(figures: Sequence[Figure]) -> None:
     """Put the table between the marks of docs/performance.md."""
-    page = _PAGE.read_text()
-    head, rest = page.split(_BEGIN)
-    tail = rest.split(_END)[1]
-    body = f"{_BEGIN}\n\nMachine: {machine()}.\n\n{table(figures)}\n\n{_END}"
-    _PAGE.write_text(head + body + tail)
+    _replace("figures", f"Machine: {machine()}.\n\n{table(figures)}")
+
+
+def write_section(section: Section) -> None:
+    """Put a section between its own marks."""
+    _replace(section.name, f"Machine: {machine()}.\n\n{written(section)}")
+
+
+def _replace(mark: str, body: str) -> None:
+    begin, end = f"<!-- begin {mark} -->", f"<!-- end {mark} -->"
+    head, rest = _PAGE.read_text().split(begin)
+    tail = rest.split(end)[1]
+    _PAGE.write_text(f"{head}{begin}\n\n{body}\n\n{end}{tail}")

@@ -1,0 +1,58 @@
+"""A cluster on this machine, as `caraway cluster up` makes it."""
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from caraway_cluster.folder import ClusterFolder
+from caraway_core.settings import Address
+
+_CARAWAY = Path(sys.executable).parent / "caraway"
+_LIMIT_S = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where a cluster answers, and what a process must know to join its Ray."""
+
+    url: str
+    head: Address
+    token_file: Path
+    addresses: dict[str, str]
+    """Of each process, by its name."""
+
+
+@contextlib.contextmanager
+def cluster(manifest: Path, executors: int, cores: int = 1) -> Iterator[Cluster]:
+    """Run a manifest on executors of so many cores each; begins when all of them are ready."""
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as scratch:
+        folder = ClusterFolder(Path(scratch) / "cluster")
+        listen = [f"--{name}=127.0.0.1:0" for name in ("http", "flight", "metrics")]
+        count = [f"--executors={executors}", f"--cores={cores}"]
+        try:
+            _run("up", str(manifest), *count, *listen, "--detach", folder=folder)
+            told = folder.status()
+            assert told is not None
+            addresses = {process.name: process.address for process in told.processes}
+            url = f"http://{told.endpoints['http']}"
+            yield Cluster(url, folder.wanted().head, folder.token, addresses)
+        finally:
+            if folder.has_keeper:
+                _run("down", folder=folder)
+
+
+def _run(command: str, *flags: str, folder: ClusterFolder) -> None:
+    done = subprocess.run(
+        [str(_CARAWAY), "cluster", command, *flags, "--data-dir", str(folder.path)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=_LIMIT_S,
+    )  # fmt: skip
+    if done.returncode:
+        logs = "\n".join(
+            f"{log.name}: {log.read_text(errors='replace')[-1500:]}"
+            for log in (folder.path / "logs").glob("*.log")
+        )
+        raise RuntimeError(f"caraway cluster {command}: {done.stderr}\n{logs}")

@@ -1,0 +1,1 @@
+"""What is measured against: programs that the Python with their packages runs, never imported."""
