@@ -52,6 +52,8 @@ class WholeFiles:
         if renamed is None:
             return None
         made = {_name(share.table): self._table(share, specs[share.table]) for share in shares}
+        if any(table.kind == "view" for table in made.values()):
+            return None  # A fragment's read takes columns, which the engine does of no view.
         return Narrowed(renamed, made)
 
     def _table(self, share: Share, spec: TableSpec) -> Table:
