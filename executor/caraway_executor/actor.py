@@ -55,8 +55,8 @@ class ExecutorActor:
         self._tallies = ExecutorTallies()
         self._refusal = ""
 
-    async def describe(self) -> Description:
-        return await self._do(self._worker.describe())
+    async def describe(self, origin: str = "") -> Description:
+        return await self._do(self._worker.describe(origin))
 
     async def standing(self) -> Standing:
         return await self._do(self._standing())

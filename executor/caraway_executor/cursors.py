@@ -19,6 +19,7 @@ _FORGOTTEN_S = 300.0
 @dataclass(slots=True)
 class _Cursor:
     query_id: QueryId
+    origin: str
     stream: BatchStream
     touched_s: float
     reading: asyncio.Task[Page] | None = None
@@ -36,10 +37,15 @@ class Cursors:
     def __len__(self) -> int:
         return len(self._open)
 
-    async def open(self, query_id: QueryId, stream: BatchStream) -> Page:
+    @property
+    def origins(self) -> frozenset[str]:
+        """The schedulers to whom the open answers go."""
+        return frozenset(cursor.origin for cursor in self._open.values())
+
+    async def open(self, query_id: QueryId, origin: str, stream: BatchStream) -> Page:
         """Read the first page; the answer stays open if it has more."""
         name = uuid.uuid4().hex
-        self._open[name] = _Cursor(query_id, stream, self._clock())
+        self._open[name] = _Cursor(query_id, origin, stream, self._clock())
         return await self.next(name)
 
     async def next(self, name: str) -> Page:

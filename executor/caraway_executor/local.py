@@ -42,9 +42,12 @@ class LocalExecutor:
         """The session that new statements see, for whoever plans without running."""
         return self._session
 
-    def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+    def install(
+        self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
+    ) -> Mapping[TableName, str]:
+        """Take a snapshot, with what is unchanged in it from the one before, or from others."""
         session = Session(self._settings, snapshot)
-        failed = session.install(self._session)
+        failed = session.install(self._session, *(each.session for each in others))
         self._session = session
         self._keep(session)
         return failed

@@ -4,15 +4,15 @@ import asyncio
 import os
 import time
 import uuid
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
-from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.ids import QueryId, TableName, new_query_id
+from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import (
     Description,
     Page,
@@ -22,9 +22,9 @@ from caraway_core.protocols.fleet import (
     TaskTable,
 )
 from caraway_engine.sessions import EngineSettings
+from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
-from caraway_executor.local import LocalExecutor
 from caraway_executor.places import Places
 
 _Result = TypeVar("_Result")
@@ -37,19 +37,25 @@ class Worker:
     is for a thread.
     """
 
-    def __init__(self, identity: Description, settings: EngineSettings) -> None:
+    def __init__(
+        self,
+        identity: Description,
+        settings: EngineSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
-        self._settings = settings
-        self._executors: dict[str, LocalExecutor] = {}
-        self._versions: dict[str, CatalogVersion] = {}
+        self._catalogs = Catalogs(settings, clock)
         self._places = Places(max(1, settings.target_partitions))
-        self._cursors = Cursors(time.monotonic)
+        self._cursors = Cursors(clock)
         self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
 
-    async def describe(self) -> Description:
+    async def describe(self, origin: str = "") -> Description:
+        """Say the heartbeat; the catalog of the origin that asks is kept."""
         await self._cursors.close_forgotten()
+        self._catalogs.touch(origin)
+        self._catalogs.forget_unused(self._cursors.origins)
         return replace(
             self._identity,
             is_draining=self._is_draining,
@@ -57,20 +63,16 @@ class Worker:
             finished_tasks=self._finished,
             failed_tasks=self._failed,
             memory_used_bytes=_resident_bytes(),
-            catalogs=dict(self._versions),
+            catalogs=self._catalogs.versions,
         )
 
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         """Take a catalog, beside those of other schedulers; blocks."""
-        executor = self._executors.get(catalog.origin) or LocalExecutor(self._settings)
-        failed = executor.install(CatalogSnapshot(catalog.version, catalog.tables, {}))
-        self._executors[catalog.origin] = executor
-        self._versions[catalog.origin] = catalog.version
-        return failed
+        return self._catalogs.install(catalog)
 
     async def probe(self) -> None:
         """Run the smallest of statements over a catalog that is here. Raises as `open` does."""
-        origin = next(iter(self._executors), "")
+        origin = next(iter(self._catalogs.versions), "")
         await self.open(new_query_id(), Statement("SELECT 1 AS ok", {}), origin)
 
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
@@ -80,11 +82,11 @@ class Worker:
             QueryError: it cannot be planned, or failed before the page was full.
             ShuttingDownError: the executor is draining, or does not have the catalog.
         """
-        return await self._work(query_id, self._open(query_id, statement, origin))
+        return await self._work(query_id, origin, self._open(query_id, statement, origin))
 
     async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
         """Run a task and return the first page of its rows. Raises as `open` does."""
-        return await self._work(task.query_id, self._open_task(task, inputs))
+        return await self._work(task.query_id, task.catalog, self._open_task(task, inputs))
 
     async def run(
         self, task: Task, inputs: Sequence[TaskTable]
@@ -93,7 +95,7 @@ class Worker:
 
         Raises as `open` does.
         """
-        return await self._work(task.query_id, self._run(task, inputs))
+        return await self._work(task.query_id, task.catalog, self._run(task, inputs))
 
     async def next(self, cursor: str) -> Page:
         """Return the next page of what is open under the cursor.
@@ -126,24 +128,24 @@ class Worker:
             for task in list(tasks):
                 task.cancel()
         await self._cursors.aclose()
-        for executor in self._executors.values():
-            executor.close()
+        self._catalogs.close()
 
     async def _open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
-        stream = await self._executor(origin).execute(query_id, statement)
-        return await self._first_page(query_id, stream)
+        stream = await self._catalogs.executor(origin).execute(query_id, statement)
+        return await self._first_page(query_id, origin, stream)
 
     async def _open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
         async with self._places.place():
-            stream = await self._executor(task.catalog).run(task, inputs)
-            return await self._first_page(task.query_id, PlainStream(stream, task.schema))
+            stream = await self._catalogs.executor(task.catalog).run(task, inputs)
+            plain = PlainStream(stream, task.schema)
+            return await self._first_page(task.query_id, task.catalog, plain)
 
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
     ) -> tuple[Report, tuple[pa.Table, ...]]:
         began_s = time.monotonic()
         async with self._places.place():
-            stream = await self._executor(task.catalog).run(task, inputs)
+            stream = await self._catalogs.executor(task.catalog).run(task, inputs)
             try:
                 tables = await collect(stream, task.schema, task.split)
             finally:
@@ -151,8 +153,8 @@ class Worker:
         sizes = tuple((table.num_rows, table.nbytes) for table in tables)
         return Report(sizes, (time.monotonic() - began_s) * 1000), tables
 
-    async def _first_page(self, query_id: QueryId, stream: BatchStream) -> Page:
-        page = await self._cursors.open(query_id, stream)
+    async def _first_page(self, query_id: QueryId, origin: str, stream: BatchStream) -> Page:
+        page = await self._cursors.open(query_id, origin, stream)
         return replace(
             page,
             schema=stream.schema,
@@ -160,13 +162,9 @@ class Worker:
             written=stream.written,
         )
 
-    def _executor(self, origin: str) -> LocalExecutor:
-        executor = self._executors.get(origin)
-        if executor is None:
-            raise ShuttingDownError("the executor holds no catalog of this scheduler yet")
-        return executor
-
-    async def _work(self, query_id: QueryId, work: Coroutine[Any, Any, _Result]) -> _Result:
+    async def _work(
+        self, query_id: QueryId, origin: str, work: Coroutine[Any, Any, _Result]
+    ) -> _Result:
         """Do a piece of work that is cancelled with its query, and count what came of it."""
         if self._is_draining:
             work.close()
@@ -174,7 +172,8 @@ class Worker:
         task = asyncio.ensure_future(work)
         self._running.setdefault(query_id, set()).add(task)
         try:
-            result = await task
+            with self._catalogs.at_work(origin):
+                result = await task
         except BaseException as exc:
             self._failed += 1
             task.cancel()

@@ -14,6 +14,7 @@ from caraway_core.protocols.fleet import (
     Outcome,
     TableCatalog,
     Task,
+    TaskTable,
 )
 
 
@@ -66,7 +67,7 @@ class FakeFleet:
     def __getitem__(self, executor_id: str) -> FakeExecutor:
         return self.executors[executor_id]
 
-    async def describe(self) -> Sequence[Description]:
+    async def describe(self, origin: str = "") -> Sequence[Description]:
         self.rounds += 1
         if self.error is not None:
             raise self.error
@@ -98,6 +99,9 @@ class FakeFleet:
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> BatchStream:
+        raise NotImplementedError
+
+    async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
         raise NotImplementedError
 
     async def execute(

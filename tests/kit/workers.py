@@ -1,6 +1,7 @@
 """Workers over tables in memory."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description, TableCatalog
@@ -21,7 +22,11 @@ def catalog(
     return TableCatalog(CatalogVersion(version), origin, specs)
 
 
-def worker(tables: Mapping[str, TableSpec | str], settings: EngineSettings | None = None) -> Worker:
-    made = Worker(identity(), settings or EngineSettings(2))
+def worker(
+    tables: Mapping[str, TableSpec | str],
+    settings: EngineSettings | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Worker:
+    made = Worker(identity(), settings or EngineSettings(2), clock)
     assert made.install(catalog(tables)) == {}
     return made

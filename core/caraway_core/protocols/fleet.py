@@ -172,9 +172,10 @@ class Fleet(Protocol):
     PartLostError when an input of a task is gone, and QueryError when the work itself failed.
     """
 
-    async def describe(self) -> Sequence[Description]:
+    async def describe(self, origin: str = "") -> Sequence[Description]:
         """Ask every executor for its heartbeat; those that do not answer in time are left out.
 
+        An executor keeps the catalog of an origin that asks; others it may forget in time.
         Returns within ANSWER_S, also when executors hang, with the answers of all others.
         """
         ...

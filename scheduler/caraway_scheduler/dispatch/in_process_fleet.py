@@ -32,7 +32,7 @@ _Result = TypeVar("_Result")
 
 
 class _Worker(Protocol):
-    async def describe(self) -> Description: ...
+    async def describe(self, origin: str = "") -> Description: ...
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]: ...
     async def probe(self) -> None: ...
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page: ...
@@ -97,8 +97,8 @@ class InProcessFleet:
         for call in list(self._lives[executor_id].calls):
             call.cancel()
 
-    async def describe(self) -> Sequence[Description]:
-        asked = [self._described(each) for each in self._lives]
+    async def describe(self, origin: str = "") -> Sequence[Description]:
+        asked = [self._described(each, origin) for each in self._lives]
         return [answer for answer in await asyncio.gather(*asked) if answer is not None]
 
     async def install(
@@ -147,10 +147,10 @@ class InProcessFleet:
             if not life.lost:
                 await self.lose(executor_id)
 
-    async def _described(self, executor_id: ExecutorId) -> Description | None:
+    async def _described(self, executor_id: ExecutorId, origin: str) -> Description | None:
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await self._call(executor_id, lambda worker: worker.describe())
+                return await self._call(executor_id, lambda worker: worker.describe(origin))
         except (TimeoutError, CarawayError):
             return None
 

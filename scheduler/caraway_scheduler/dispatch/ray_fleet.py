@@ -100,12 +100,12 @@ class RayFleet:
             ) from exc
         return cls(leaves=True)
 
-    async def describe(self) -> Sequence[Description]:
+    async def describe(self, origin: str = "") -> Sequence[Description]:
         loop = asyncio.get_running_loop()
         until = loop.time() + ANSWER_S
         await self._find()
         left_s = max(0.0, until - loop.time())
-        answers = [self._heartbeat(peer, left_s) for peer in self._peers.values()]
+        answers = [self._heartbeat(peer, origin, left_s) for peer in self._peers.values()]
         return [answer for answer in await asyncio.gather(*answers) if answer is not None]
 
     async def install(
@@ -204,11 +204,11 @@ class RayFleet:
             if executor_id not in self._peers:
                 self._peers[executor_id] = _Peer(executor_id, actor, loop.create_future())
 
-    async def _heartbeat(self, peer: _Peer, wait_s: float) -> Description | None:
+    async def _heartbeat(self, peer: _Peer, origin: str, wait_s: float) -> Description | None:
         # One question at a time: a process that is stopped would answer all of them at once.
         # An answer that came after an earlier call had given up is old, and asked for again.
         if peer.asked is None or peer.asked.done():
-            peer.asked = asyncio.ensure_future(_get(peer.actor.describe.remote()))
+            peer.asked = asyncio.ensure_future(_get(peer.actor.describe.remote(origin)))
             peer.asked.add_done_callback(_retrieve)
         done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
         if not done:

@@ -72,7 +72,7 @@ class RollCall:
         try:
             # The fleet keeps to its own limit; this one is for a fleet that does not.
             async with asyncio.timeout(2 * ANSWER_S):
-                answers = await self._fleet.describe()
+                answers = await self._fleet.describe(self.catalog.origin if self.catalog else "")
         except Exception as exc:
             if not self._is_deaf:
                 logger.warning("executors cannot be asked", exc_info=exc)

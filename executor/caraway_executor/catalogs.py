@@ -1,0 +1,103 @@
+"""The catalogs of the schedulers that an executor works for, one for each life of a scheduler."""
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Lock
+
+from caraway_core.errors import ShuttingDownError
+from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.protocols.dispatch import CatalogSnapshot
+from caraway_core.protocols.fleet import TableCatalog
+from caraway_engine.sessions import EngineSettings
+from caraway_executor.local import LocalExecutor
+
+FORGOTTEN_S = 600.0
+"""A scheduler asks each second; one that did not for so long has ended, or will install anew."""
+
+
+@dataclass(slots=True)
+class _Held:
+    executor: LocalExecutor
+    version: CatalogVersion
+    touched_s: float
+
+
+class Catalogs:
+    """What is installed, by origin.
+
+    Tables in memory belong to the executor, not to an origin: a catalog that comes takes those
+    over that others hold under the same name with the same first rows. So the last catalog is
+    never let go, and what was inserted outlives the schedulers.
+
+    `install` blocks and is for a thread; all else is for one event loop.
+    """
+
+    def __init__(self, settings: EngineSettings, clock: Callable[[], float]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._held: dict[str, _Held] = {}
+        self._work: Counter[str] = Counter()
+        self._installing = Lock()
+
+    @property
+    def versions(self) -> Mapping[str, CatalogVersion]:
+        return {origin: held.version for origin, held in self._held.copy().items()}
+
+    def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+        """Take a catalog; returns what could not be installed."""
+        with self._installing:
+            held = self._held.get(catalog.origin)
+            executor = held.executor if held else LocalExecutor(self._settings)
+            others = [each.executor for each in self._held.values() if each is not held]
+            snapshot = CatalogSnapshot(catalog.version, catalog.tables, {})
+            failed = executor.install(snapshot, others)
+            self._held[catalog.origin] = _Held(executor, catalog.version, self._clock())
+        return failed
+
+    def executor(self, origin: str) -> LocalExecutor:
+        """Return what runs statements over a catalog.
+
+        Raises:
+            ShuttingDownError: it is not here.
+        """
+        held = self._held.get(origin)
+        if held is None:
+            raise ShuttingDownError("the executor holds no catalog of this scheduler yet")
+        return held.executor
+
+    def touch(self, origin: str) -> None:
+        """Note that the scheduler lives."""
+        if held := self._held.get(origin):
+            held.touched_s = self._clock()
+
+    @contextmanager
+    def at_work(self, origin: str) -> Iterator[None]:
+        """Keep a catalog while something runs over it."""
+        self._work[origin] += 1
+        try:
+            yield
+        finally:
+            self._work[origin] -= 1
+            if not self._work[origin]:
+                del self._work[origin]
+            self.touch(origin)
+
+    def forget_unused(self, busy: Container[str] = ()) -> None:
+        """Let go of the catalogs of schedulers that were not heard of for long, busy ones apart."""
+        if not self._installing.acquire(blocking=False):
+            return
+        try:
+            oldest_s = self._clock() - FORGOTTEN_S
+            for origin, held in sorted(self._held.items(), key=lambda item: item[1].touched_s):
+                is_busy = origin in self._work or origin in busy
+                if held.touched_s < oldest_s and not is_busy and len(self._held) > 1:
+                    del self._held[origin]
+                    held.executor.close()
+        finally:
+            self._installing.release()
+
+    def close(self) -> None:
+        for held in self._held.values():
+            held.executor.close()
