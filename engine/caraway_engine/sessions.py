@@ -1,19 +1,17 @@
 """A session: one catalog snapshot made readable by SQL. Built once, then only read."""
 
-import contextlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext, SQLOptions
-from datafusion.catalog import Schema, SchemaProvider, Table
+from datafusion import SessionContext, SQLOptions
+from datafusion.catalog import Schema, Table
 
 from caraway_core.errors import (
     CarawayError,
@@ -27,6 +25,7 @@ from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.tables import FilesTable, MemoryTable, TableSpec, ViewTable
 from caraway_engine import (
     coercion,
+    contexts,
     distribution,
     failures,
     fragments,
@@ -41,26 +40,17 @@ from caraway_engine import (
     tables,
     whole_files,
 )
+from caraway_engine.contexts import CATALOG, EngineSettings
 from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.streams import EngineStream
+from caraway_engine.system_tables import SystemSchema
 
-CATALOG = "caraway"
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 _CACHED_PLANS = 512
 _PRODUCTS_SHARE = 0.25
 """Contexts cannot share a memory pool, so the limit is divided between the two."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
-    """Bounds of one process's engine. `memory_limit_bytes` None means no limit."""
-
-    target_partitions: int
-    memory_limit_bytes: int | None = None
-    temp_directory: Path | None = None
-    spill_compression: str = "zstd"
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -78,16 +68,16 @@ class Session:
         self.snapshot = snapshot
         self._spills_to = settings.temp_directory
         measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
-        self._context = _new_context(
+        self._context = contexts.new(
             settings, settings.target_partitions, 1 - _PRODUCTS_SHARE, measured
         )
         # Products run in one partition: DataFusion does not stop them at once, and each partition
         # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
-        self._serial = _new_context(settings, 1, _PRODUCTS_SHARE, measured)
+        self._serial = contexts.new(settings, 1, _PRODUCTS_SHARE, measured)
         # These only plan: in them no statistics of whole files get into the plan of a share.
         self._unmeasured = {
-            self._context: _without_statistics(settings.target_partitions),
-            self._serial: _without_statistics(1),
+            self._context: contexts.without_statistics(settings.target_partitions),
+            self._serial: contexts.without_statistics(1),
         }
         self._contexts = (self._context, self._serial, *self._unmeasured.values())
         self._plans: OrderedDict[str, _Plan] = OrderedDict()
@@ -376,61 +366,9 @@ class Session:
 
     def _add_system_tables(self, system: Mapping[TableName, SystemTable]) -> None:
         for context in self._contexts:
-            context.catalog(CATALOG).register_schema("runtime", _SystemSchema(system))
-
-
-class _SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
-    """The `runtime` schema: each look-up makes the table from what is known at that moment."""
-
-    def __init__(self, system: Mapping[TableName, SystemTable]) -> None:
-        self._system = system
-
-    def owner_name(self) -> str | None:
-        return None
-
-    @property
-    def table_names(self) -> list[str]:
-        return sorted(self._system)
-
-    def table(self, name: str) -> Table | None:
-        import pyarrow.dataset as ds  # Here: it is slow to import, and few statements need it.
-
-        make = self._system.get(TableName(name))
-        return Table(ds.dataset(make())) if make else None
-
-    def table_exist(self, name: str) -> bool:
-        return name in self._system
+            context.catalog(CATALOG).register_schema("runtime", SystemSchema(system))
 
 
 def _quoted(table: TableName) -> str:
     schema_name, _, bare = table.rpartition(".")
     return f'"{schema_name or "public"}"."{bare}"'
-
-
-def _without_statistics(partitions: int) -> SessionContext:
-    return _new_context(EngineSettings(partitions), partitions, 1, measured=False)
-
-
-def _new_context(
-    settings: EngineSettings, partitions: int, share: float, measured: bool
-) -> SessionContext:
-    config = (
-        SessionConfig()
-        .with_default_catalog_and_schema(CATALOG, "public")
-        .with_information_schema(True)
-        .with_target_partitions(partitions)
-        .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
-        .set("datafusion.execution.spill_compression", settings.spill_compression)
-        .set("datafusion.execution.collect_statistics", str(measured).lower())
-    )
-    runtime = RuntimeEnvBuilder()
-    if settings.memory_limit_bytes:
-        runtime = runtime.with_fair_spill_pool(int(settings.memory_limit_bytes * share))
-    if settings.temp_directory:
-        with contextlib.suppress(FileExistsError):
-            settings.temp_directory.mkdir(parents=True)
-        runtime = runtime.with_temp_file_path(settings.temp_directory)
-    context = SessionContext(config, runtime)
-    # The default keeps a folder's listing for ever, so new files would never be seen.
-    context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
-    return context

@@ -27,7 +27,7 @@ from caraway_core.protocols.fleet import Description, Page, Report, TableCatalog
 from caraway_core.protocols.wire import InputShape, PackedPage, Standing
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_executor import metrics
 from caraway_executor.tallies import ExecutorTallies
 from caraway_executor.worker import Worker

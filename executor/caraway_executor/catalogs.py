@@ -10,7 +10,7 @@ from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.fleet import TableCatalog
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
 
 FORGOTTEN_S = 600.0

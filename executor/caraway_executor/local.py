@@ -12,7 +12,8 @@ from caraway_core.ids import CatalogVersion, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine import processes
-from caraway_engine.sessions import EngineSettings, Session
+from caraway_engine.contexts import EngineSettings
+from caraway_engine.sessions import Session
 from caraway_engine.streams import EngineStream
 from caraway_executor.products import Products
 

@@ -13,7 +13,7 @@ from caraway_core.protocols.fleet import Description
 from caraway_core.protocols.wire import Standing
 from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import Address
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_executor.actor import ActorFailedError, Keeper
 from caraway_executor.probes import Seen
 

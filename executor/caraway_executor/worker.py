@@ -21,7 +21,7 @@ from caraway_core.protocols.fleet import (
     Task,
     TaskTable,
 )
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors

@@ -14,7 +14,7 @@ from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog

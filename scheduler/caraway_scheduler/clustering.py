@@ -16,7 +16,7 @@ from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.state import StateStore
 from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import JoinOptions, SchedulerOptions
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch

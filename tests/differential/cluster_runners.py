@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed, Opening

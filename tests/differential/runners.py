@@ -15,7 +15,7 @@ import pyarrow as pa
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import FilesTable
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
 from tests.differential.datasets import Dataset
 

@@ -13,7 +13,8 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
-from caraway_engine.sessions import EngineSettings, Session
+from caraway_engine.contexts import EngineSettings
+from caraway_engine.sessions import Session
 from tests.kit.engine import memory, rows, session, snapshot
 
 PEOPLE = memory(id=[1, 2, 3], name=["Ann", "Bob", None], Age=[30, 40, 50])

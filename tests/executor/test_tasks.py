@@ -15,7 +15,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import CatalogVersion
 from caraway_core.protocols.fleet import Split, Task, TaskTable
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_executor.places import Places
 from tests.kit.engine import memory
 from tests.kit.fragments import rows_of, task

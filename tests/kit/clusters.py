@@ -11,7 +11,7 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore

@@ -25,7 +25,7 @@ from caraway_core.protocols.fleet import (
     Task,
     TaskTable,
 )
-from caraway_engine.sessions import EngineSettings
+from caraway_engine.contexts import EngineSettings
 from caraway_scheduler.dispatch.paging import PagedStream
 
 _Result = TypeVar("_Result")

@@ -9,8 +9,8 @@ from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
+from caraway_engine.contexts import CATALOG
 from caraway_engine.fragments import Inputs
-from caraway_engine.sessions import CATALOG
 from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages import (
     Cluster,
