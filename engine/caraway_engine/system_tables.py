@@ -14,6 +14,7 @@ class SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untype
     def __init__(self, system: Mapping[TableName, SystemTable]) -> None:
         self._system = system
 
+    @property
     def owner_name(self) -> str | None:
         return None
 
