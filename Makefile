@@ -49,6 +49,8 @@ lock: $(VENV)/.installed
 		--extra dev pyproject.toml -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
 		--extra bench -c requirements/dev.txt pyproject.toml -o requirements/bench.txt
+	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
+		requirements/rivals.in -o requirements/rivals.txt
 
 clean:
 	rm -rf $(VENV) examples/data bench/data .caraway
