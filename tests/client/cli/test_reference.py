@@ -1,5 +1,7 @@
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -14,7 +16,7 @@ SHARED_FLAGS = {"--endpoint", "--api-key", "--cacert"}
 
 def sections() -> dict[str, str]:
     """The text below each `### caraway COMMAND` heading, and what stands above all of them."""
-    top, *parts = re.split(r"^### `caraway (\w+).*$", PAGE.read_text(), flags=re.M)
+    top, *parts = re.split(r"^### `caraway ([a-z]+(?: [a-z]+)?).*$", PAGE.read_text(), flags=re.M)
     return {"": top, **dict(zip(parts[::2], parts[1::2], strict=True))}
 
 
@@ -29,8 +31,17 @@ def flags() -> dict[str, set[str]]:
             for word in (*parameter.opts, str(parameter.envvar or ""))
             if word.startswith("--") or word.isupper()
         }
-        for name, found in command.commands.items()
+        for name, found in leaves(command)
     }
+
+
+def leaves(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The commands of the group and of the groups in it, by the words that call them."""
+    for name, found in group.commands.items():
+        if isinstance(found, TyperGroup):
+            yield from leaves(found, f"{prefix}{name} ")
+        else:
+            yield f"{prefix}{name}", found
 
 
 def test_each_command_has_a_section() -> None:

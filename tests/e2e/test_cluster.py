@@ -1,0 +1,123 @@
+"""`caraway cluster` as a user runs it: a whole cluster on one machine."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.kit.deadlines import until
+from tests.kit.ray_cluster import MARK, assert_nothing_left, marked
+
+PORTS = ["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0"]
+TIMEOUT_S = 300
+
+
+class Cluster:
+    """The commands, over one data directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.mark = uuid.uuid4().hex
+        self.folder = folder / "cluster"
+        (folder / "people.csv").write_text("id,name\n1,Ann\n2,Bob\n")
+        self.manifest = folder / "caraway.yaml"
+        self.manifest.write_text(
+            "version: v1\nkind: Caraway\nname: e2e\n"
+            "datasets:\n  - {from: 'file:people.csv', name: people}\n"
+        )
+
+    def call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "caraway", "cluster", *arguments]
+        return subprocess.run(
+            [*command, "--data-dir", str(self.folder)], capture_output=True, text=True,
+            timeout=TIMEOUT_S, env={**os.environ, MARK: self.mark},
+        )  # fmt: skip
+
+    def up(self, executors: int) -> subprocess.CompletedProcess[str]:
+        count = ["--executors", str(executors), "--cores", "1", "--memory", "512MiB"]
+        return self.call("up", str(self.manifest), *count, *PORTS, "--detach")
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.call("status", "--format", "json").stdout)
+        return {each["name"]: each for each in found["processes"]}
+
+    def get(self, path: str) -> httpx.Response:
+        http = self.status()["scheduler"]["endpoints"]["http"]
+        return httpx.get(f"http://{http}{path}", timeout=30)
+
+    def sql(self, sql: str) -> Any:
+        http = self.status()["scheduler"]["endpoints"]["http"]
+        answer = httpx.post(f"http://{http}/v1/sql", content=sql, timeout=60)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[Cluster]:
+    cluster = Cluster(tmp_path)
+    try:
+        yield cluster
+    finally:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            cluster.call("down")
+        assert_nothing_left(cluster.mark)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_cluster_from_up_to_down(local: Cluster) -> None:
+    up = local.up(2)
+    assert up.returncode == 0, up.stderr
+    assert "The cluster is ready: 2 executors" in up.stdout
+    assert local.sql("SELECT count(*) AS n FROM people") == [{"n": 2}]
+    assert local.get("/v1/ready?min_ready_executors=2").status_code == 200
+    assert local.get("/v1/ready?min_ready_executors=3").status_code == 503
+
+    second = local.up(2)
+    assert second.returncode == 1
+    assert "is up in" in second.stderr
+    assert "cluster down" in second.stderr
+
+    before = local.status()["executor-2"]
+    os.kill(before["pid"], signal.SIGKILL)
+    until(lambda: local.status()["executor-2"]["restarts"] == 1, "it was started again", 60)
+
+    assert local.call("scale", "1").returncode == 0
+    assert set(local.status()) == {"head", "scheduler", "executor-1"}
+    assert local.call("scale", "2").returncode == 0
+    ready = "/v1/ready?min_ready_executors=2"
+    until(lambda: local.get(ready).status_code == 200, "two executors are ready", 60)
+    assert local.sql("SELECT name FROM people WHERE id = 2") == [{"name": "Bob"}]
+
+    down = local.call("down")
+    assert down.returncode == 0, down.stderr
+    assert not marked(local.mark)
+    assert local.call("status").returncode == 1
+
+
+def test_commands_say_when_nothing_runs(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    status = cluster.call("status")
+    assert (status.returncode, status.stderr) == (1, "")
+    assert "no cluster runs in" in status.stdout
+    for command in (["down"], ["scale", "2"]):
+        refused = cluster.call(*command)
+        assert refused.returncode == 1
+        assert "caraway cluster up" in refused.stderr
+
+
+def test_manifest_that_is_wrong_starts_nothing(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    cluster.manifest.write_text("kind: Nonsense\n")
+    refused = cluster.up(1)
+    assert refused.returncode == 1
+    assert "caraway.yaml" in refused.stderr
+    assert not cluster.folder.exists()
