@@ -1,6 +1,7 @@
 """`python -m bench [--write] [NAME ...]`: measure, print, and exit 1 where a goal is missed."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -37,6 +38,8 @@ _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 
 def main(arguments: list[str]) -> int:
     """Run the named suites, or all."""
+    # So that what was started is ended also when `timeout` ends this.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = _parser().parse_args(arguments)
     wanted = options.names or list(_GROUPS)
     names = [name for each in wanted for name in _GROUPS.get(each, [each])]
