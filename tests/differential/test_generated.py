@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import HealthCheck, Phase, given, note, seed, settings
 
 from caraway_core.errors import QueryError
 from tests.differential.asking import Pair
@@ -30,6 +30,7 @@ class Tally:
 def agree(query: Query, pair: Pair, tally: Tally) -> None:
     expected = pair.reference.outcome(query.sql)
     tally.asked += 1
+    note(query.sql)
     if isinstance(expected, QueryError):
         return  # the engine's own limits; no such statement fails on its rows
     tally.accepted += 1

@@ -368,3 +368,9 @@ SELECT l.v, r.w, lone.s FROM l LEFT JOIN r ON l.k = r.k CROSS JOIN lone;
 
 -- name: a name that a derived table has twice
 SELECT k FROM (SELECT l.k, r.k FROM l JOIN r ON l.k = r.k) x;
+
+-- name: join of one column with two
+SELECT l.v, r.w FROM l JOIN r ON l.k = r.k AND l.k = r.w;
+
+-- name: left join of two columns with one
+SELECT l.v, r.w FROM l LEFT JOIN r ON l.k = r.k AND l.v = r.k;

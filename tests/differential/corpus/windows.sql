@@ -223,3 +223,9 @@ SELECT v, row_number() OVER (PARTITION BY NULL ORDER BY v) AS n FROM l;
 
 -- name: window ordered by a constant
 SELECT v, count(*) OVER (ORDER BY 1) AS n FROM l;
+
+-- name: sum of a row number and an integer
+SELECT row_number() OVER (ORDER BY v) + 1 AS n FROM l;
+
+-- name: sum of a row number and an integer over an empty table
+SELECT row_number() OVER (ORDER BY v) + 1 AS n FROM nothing;
