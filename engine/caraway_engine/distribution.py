@@ -1,7 +1,7 @@
 """What a planned statement asks of a cluster: which tables it reads, and if it can be cut."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,11 +132,15 @@ def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
     )
 
 
-def facts(specs: Mapping[TableName, TableSpec]) -> dict[TableName, TableFacts]:
-    """Tell the planner how large the tables are."""
+def facts(
+    specs: Mapping[TableName, TableSpec], whole: Container[TableName] = ()
+) -> dict[TableName, TableFacts]:
+    """Tell the planner how large the tables are, and that those of `whole` are never divided."""
     return {
         name: TableFacts(
-            sum(scan.size_bytes for scan in spec.scans), len(spec.schema), len(spec.scans) == 1
+            sum(scan.size_bytes for scan in spec.scans),
+            len(spec.schema),
+            len(spec.scans) == 1 and name not in whole,
         )
         for name, spec in specs.items()
         if isinstance(spec, FilesTable)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -23,12 +24,21 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.protocols.fleet import Description, Page, Report, TableCatalog, Task, TaskTable
+from caraway_core.protocols.fleet import (
+    Description,
+    OwnFile,
+    Page,
+    Report,
+    TableCatalog,
+    Task,
+    TaskTable,
+)
 from caraway_core.protocols.wire import InputShape, PackedPage, Standing
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_engine.contexts import EngineSettings
 from caraway_executor import metrics
+from caraway_executor.host_files import HostFiles
 from caraway_executor.tallies import ExecutorTallies
 from caraway_executor.worker import Worker
 
@@ -44,10 +54,11 @@ class ExecutorActor:
     while those of the other are long at work.
     """
 
-    def __init__(self, identity: Description, settings: EngineSettings) -> None:
+    def __init__(self, identity: Description, settings: EngineSettings, files: Path) -> None:
         # Ray's workers outlive a killed raylet by some seconds, and keep their memory meanwhile.
         tied.tie_to_parent()
-        self._worker = Worker(identity, settings)
+        clock = time.monotonic
+        self._worker = Worker(identity, settings, clock, HostFiles(files, clock))
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="worker", daemon=True).start()
         self._installing = asyncio.Lock()
@@ -60,6 +71,12 @@ class ExecutorActor:
 
     async def standing(self) -> Standing:
         return await self._do(self._standing())
+
+    async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
+        return await self._do(self._worker.missing(files))
+
+    async def keep(self, file: OwnFile, content: pa.Buffer) -> None:
+        await asyncio.to_thread(self._worker.keep, file, content)
 
     async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         return await self._do(self._install(catalog))
@@ -172,8 +189,13 @@ class Keeper:
         except (RayError, ConnectionError, RuntimeError, ValueError, TimeoutError) as exc:
             raise ActorFailedError(f"cannot join the Ray cluster at {head}: {exc}") from exc
 
-    def deploy(self, identity: Description, settings: EngineSettings, wait_s: float) -> Description:
-        """Make the actor, in place of one of the same name that an earlier process left."""
+    def deploy(
+        self, identity: Description, settings: EngineSettings, files: Path, wait_s: float
+    ) -> Description:
+        """Make the actor, in place of one of the same name that an earlier process left.
+
+        `files` is the folder for its copies of files of schedulers.
+        """
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._end_namesake()
         options: dict[str, Any] = {"concurrency_groups": {"control": _CALLS_AT_ONCE}}
@@ -186,7 +208,7 @@ class Keeper:
             max_concurrency=_CALLS_AT_ONCE,
             num_cpus=0,
             scheduling_strategy=here,
-        ).remote(identity, settings)
+        ).remote(identity, settings, files)
         described: Description = self._ask(self._actor.describe, wait_s)
         return described
 

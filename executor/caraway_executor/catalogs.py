@@ -11,6 +11,7 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.fleet import TableCatalog
 from caraway_engine.contexts import EngineSettings
+from caraway_executor.host_files import HostFiles
 from caraway_executor.local import LocalExecutor
 
 FORGOTTEN_S = 600.0
@@ -34,9 +35,12 @@ class Catalogs:
     `install` blocks and is for a thread; all else is for one event loop.
     """
 
-    def __init__(self, settings: EngineSettings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, settings: EngineSettings, clock: Callable[[], float], files: HostFiles
+    ) -> None:
         self._settings = settings
         self._clock = clock
+        self._files = files
         self._held: dict[str, _Held] = {}
         self._work: Counter[str] = Counter()
         self._installing = Lock()
@@ -51,10 +55,11 @@ class Catalogs:
             held = self._held.get(catalog.origin)
             executor = held.executor if held else LocalExecutor(self._settings)
             others = [each.executor for each in self._held.values() if each is not held]
-            snapshot = CatalogSnapshot(catalog.version, catalog.tables, {})
+            here = self._files.localized(catalog)
+            snapshot = CatalogSnapshot(catalog.version, here.tables, {})
             failed = executor.install(snapshot, others)
             self._held[catalog.origin] = _Held(executor, catalog.version, self._clock())
-        return failed
+        return {**failed, **here.failed}
 
     def executor(self, origin: str) -> LocalExecutor:
         """Return what runs statements over a catalog.
@@ -94,6 +99,7 @@ class Catalogs:
                 is_busy = origin in self._work or origin in busy
                 if held.touched_s < oldest_s and not is_busy and len(self._held) > 1:
                     del self._held[origin]
+                    self._files.forget(origin)
                     held.executor.close()
         finally:
             self._installing.release()

@@ -30,6 +30,7 @@ class _Plan:
     node: NodeOptions
     identity: Description
     engine: EngineSettings
+    files: Path
 
 
 def run(options: ExecutorOptions) -> int:
@@ -50,7 +51,12 @@ def run(options: ExecutorOptions) -> int:
 
 async def _serve(options: ExecutorOptions, plan: _Plan) -> int:
     supervisor = Supervisor(
-        plan.node, plan.identity, plan.engine, options.drain_timeout_s, options.ready_fd
+        plan.node,
+        plan.identity,
+        plan.engine,
+        plan.files,
+        options.drain_timeout_s,
+        options.ready_fd,
     )
     with ProbeServer(options.metrics, supervisor.seen) as probes:
         supervisor.metrics = probes.address
@@ -82,7 +88,7 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
     )
     # The actor lives in another process, which has a working directory of its own.
     engine = EngineSettings(cores, memory_bytes, data.spill.absolute())
-    return _Plan(node, identity, engine)
+    return _Plan(node, identity, engine, data.cache.absolute() / "of-schedulers")
 
 
 def _object_store_bytes() -> int:

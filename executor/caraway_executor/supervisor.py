@@ -5,6 +5,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 from caraway_core import ray_nodes, ready_pipe
@@ -36,12 +37,14 @@ class Supervisor:
         node: NodeOptions,
         identity: Description,
         engine: EngineSettings,
+        files: Path,
         drain_timeout_s: float,
         ready_fd: int | None,
     ) -> None:
         self._node_options = node
         self._identity = identity
         self._engine = engine
+        self._files = files
         self._drain_timeout_s = drain_timeout_s
         self._ready_fd = ready_fd
         self._stopping = asyncio.Event()
@@ -102,7 +105,7 @@ class Supervisor:
 
     async def _serve(self, node: Node) -> None:
         described = await asyncio.to_thread(
-            self._keeper.deploy, self._identity, self._engine, _DEPLOY_S
+            self._keeper.deploy, self._identity, self._engine, self._files, _DEPLOY_S
         )
         logger.info(
             "executor is up",

@@ -15,6 +15,7 @@ from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import (
     Description,
+    OwnFile,
     Page,
     Report,
     TableCatalog,
@@ -25,6 +26,7 @@ from caraway_engine.contexts import EngineSettings
 from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
+from caraway_executor.host_files import HostFiles
 from caraway_executor.places import Places
 
 _Result = TypeVar("_Result")
@@ -33,8 +35,8 @@ _Result = TypeVar("_Result")
 class Worker:
     """Holds the catalogs of its schedulers, and runs statements and tasks over them.
 
-    Methods may be called while others wait, all from one event loop; `install` alone blocks and
-    is for a thread.
+    Methods may be called while others wait, all from one event loop; `install` and `keep` block
+    and are for a thread.
     """
 
     def __init__(
@@ -42,9 +44,11 @@ class Worker:
         identity: Description,
         settings: EngineSettings,
         clock: Callable[[], float] = time.monotonic,
+        files: HostFiles | None = None,
     ) -> None:
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
-        self._catalogs = Catalogs(settings, clock)
+        self._files = files or HostFiles(None, clock)
+        self._catalogs = Catalogs(settings, clock, self._files)
         self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
         self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}
@@ -65,6 +69,18 @@ class Worker:
             memory_used_bytes=_resident_bytes(),
             catalogs=self._catalogs.versions,
         )
+
+    async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
+        """Return the files that a catalog over these needs and that are not here."""
+        return self._files.missing(files)
+
+    def keep(self, file: OwnFile, content: pa.Buffer) -> None:
+        """Keep a copy of a file; blocks.
+
+        Raises:
+            ExecutionError: it cannot be kept.
+        """
+        self._files.keep(file, content)
 
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         """Take a catalog, beside those of other schedulers; blocks."""

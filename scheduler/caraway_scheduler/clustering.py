@@ -21,6 +21,7 @@ from caraway_engine.stages import Policy
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 
@@ -63,6 +64,7 @@ async def join(
         tallies,
         MemoryOwner(store),
         policy,
+        OwnFiles(data.cache),
     )
     stack.push_async_callback(dispatch.aclose)
     return Backend(

@@ -17,6 +17,7 @@ from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from tests.kit.engine import snapshot
@@ -66,7 +67,14 @@ async def in_process_cluster(
     membership = Membership(fleet, store, "here", build="test", every_s=0.05)
     tallies = DispatchTallies()
     dispatch = ClusterDispatch(
-        fleet, membership, LocalExecutor(settings), "here", tallies, MemoryOwner(store), policy
+        fleet,
+        membership,
+        LocalExecutor(settings),
+        "here",
+        tallies,
+        MemoryOwner(store),
+        policy,
+        OwnFiles(folder / "cache"),
     )
     calling = asyncio.ensure_future(membership.run())
     try:

@@ -21,6 +21,20 @@ ANSWER_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class OwnFile:
+    """A file of the scheduler's own host; what it holds never changes under its path.
+
+    An executor that does not see it there reads a copy, which is named after the SHA-256 `digest`
+    and ends in `suffix`. Without a digest it is too large to be sent.
+    """
+
+    path: str
+    size_bytes: int
+    digest: str
+    suffix: str
+
+
+@dataclass(frozen=True, slots=True)
 class TableCatalog:
     """The tables of a catalog snapshot, in the form that crosses to executors."""
 
@@ -28,6 +42,8 @@ class TableCatalog:
     origin: str
     """Which scheduler's catalog this is: each counts its versions for itself."""
     tables: Mapping[TableName, TableSpec]
+    files: tuple[OwnFile, ...] = ()
+    """Those that its tables are read from and that other hosts may lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +201,7 @@ class Fleet(Protocol):
     ) -> Mapping[TableName, str]:
         """Give the executor a catalog; it keeps the one before for statements under way.
 
+        Files of the catalog that the executor lacks are sent before it.
         Returns what could not be installed, as an error text by table.
         """
         ...

@@ -32,6 +32,7 @@ from caraway_scheduler.dispatch import explaining
 from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
+from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.placing import Slots, none_ready
 from caraway_scheduler.dispatch.running import ATTEMPTS, Query, Ran, StageRunner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
@@ -68,6 +69,7 @@ class ClusterDispatch:
         tallies: DispatchTallies,
         owner: MemoryOwner,
         policy: Policy,
+        own_files: OwnFiles,
     ) -> None:
         self._on_ran: Callable[[Ran], None] = lambda _ran: None
         self._fleet = fleet
@@ -77,6 +79,7 @@ class ClusterDispatch:
         self._tallies = tallies
         self._owner = owner
         self._policy = policy
+        self._own_files = own_files
         self._facts: tuple[Session, Mapping[TableName, TableFacts]] | None = None
         self._under_way: Counter[ExecutorId] = Counter()
 
@@ -86,7 +89,8 @@ class ClusterDispatch:
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         """Give the catalog to every executor, then plan over it."""
-        catalog = TableCatalog(snapshot.version, self._origin, snapshot.tables)
+        files = await asyncio.to_thread(self._own_files.find, snapshot.tables)
+        catalog = TableCatalog(snapshot.version, self._origin, snapshot.tables, files)
         failed = dict(await self._membership.install(catalog))
         failed.update(await asyncio.to_thread(self._local.install, snapshot))
         return failed
@@ -210,7 +214,10 @@ class ClusterDispatch:
 
     def _facts_of(self, session: Session) -> Mapping[TableName, TableFacts]:
         if self._facts is None or self._facts[0] is not session:
-            self._facts = session, distribution.facts(session.snapshot.tables)
+            tables = session.snapshot.tables
+            # Shares name files by their paths, which these have only here.
+            whole = self._own_files.tables(tables)
+            self._facts = session, distribution.facts(tables, whole)
         return self._facts[1]
 
     def _planned(self, session: Session, analysis: Analysis) -> tuple[Planner, StageGraph]:

@@ -18,6 +18,7 @@ from caraway_core.protocols.fleet import (
     Description,
     Input,
     Outcome,
+    OwnFile,
     Page,
     Part,
     Report,
@@ -26,6 +27,7 @@ from caraway_core.protocols.fleet import (
     TaskTable,
 )
 from caraway_engine.contexts import EngineSettings
+from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
 
 _Result = TypeVar("_Result")
@@ -33,6 +35,8 @@ _Result = TypeVar("_Result")
 
 class _Worker(Protocol):
     async def describe(self, origin: str = "") -> Description: ...
+    async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]: ...
+    def keep(self, file: OwnFile, content: pa.Buffer) -> None: ...
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]: ...
     async def probe(self) -> None: ...
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page: ...
@@ -104,6 +108,9 @@ class InProcessFleet:
     async def install(
         self, executor_id: ExecutorId, catalog: TableCatalog
     ) -> Mapping[TableName, str]:
+        for file in await self._call(executor_id, lambda worker: worker.missing(catalog.files)):
+            content = await asyncio.to_thread(own_files.content, file)
+            await self._call(executor_id, partial(_keep, file, content))
         return await self._call(
             executor_id, lambda worker: asyncio.to_thread(worker.install, catalog)
         )
@@ -187,6 +194,10 @@ class InProcessFleet:
             raise ExecutorLostError(executor_id, "it went away during the call") from None
         finally:
             life.calls.discard(call)
+
+
+def _keep(file: OwnFile, content: pa.Buffer, worker: _Worker) -> Coroutine[Any, Any, None]:
+    return asyncio.to_thread(worker.keep, file, content)
 
 
 def _brought(inputs: Sequence[Input]) -> list[TaskTable]:

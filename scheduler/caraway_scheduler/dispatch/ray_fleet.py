@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any
+from weakref import WeakValueDictionary
 
 import ray
 from ray import exceptions
@@ -31,6 +32,7 @@ from caraway_core.protocols.fleet import (
     Description,
     Input,
     Outcome,
+    OwnFile,
     Page,
     Part,
     Report,
@@ -40,6 +42,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.wire import InputShape, PackedPage
 from caraway_core.settings import Address
+from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
 
 logger = logging.getLogger(__name__)
@@ -73,6 +76,7 @@ class RayFleet:
     def __init__(self, *, leaves: bool = False) -> None:
         self._leaves = leaves
         self._peers: dict[ExecutorId, _Peer] = {}
+        self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
         self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
         self._catalog: tuple[TableCatalog, Any] | None = None
         self._abandoned: set[asyncio.Task[None]] = set()
@@ -112,12 +116,25 @@ class RayFleet:
         self, executor_id: ExecutorId, catalog: TableCatalog
     ) -> Mapping[TableName, str]:
         peer = self._peer(executor_id)
+        if catalog.files:
+            await self._send_files(peer, catalog.files)
         if self._catalog is None or self._catalog[0] is not catalog:
             self._catalog = catalog, await asyncio.to_thread(ray.put, catalog)
         failed: Mapping[TableName, str] = await self._answer(
             peer, peer.actor.install.remote(self._catalog[1])
         )
         return failed
+
+    async def _send_files(self, peer: _Peer, files: tuple[OwnFile, ...]) -> None:
+        missing: tuple[OwnFile, ...] = await self._answer(peer, peer.actor.missing.remote(files))
+        for file in missing:
+            # Executors that want a file at once share one object, which goes with the last.
+            putting = self._files.get(file.path)
+            if putting is None:
+                putting = asyncio.ensure_future(asyncio.to_thread(_put, file))
+                putting.add_done_callback(_retrieve)
+                self._files[file.path] = putting
+            await self._answer(peer, peer.actor.keep.remote(file, await asyncio.shield(putting)))
 
     async def probe(self, executor_id: ExecutorId) -> None:
         origin = self._catalog[0].origin if self._catalog else ""
@@ -385,6 +402,10 @@ def _handles(inputs: Sequence[Input]) -> list[Any]:
 def _send(method: Any, *arguments: Any) -> None:
     """Call and let the answer go; Ray keeps no failure that nobody asks for."""
     method.remote(*arguments)
+
+
+def _put(file: OwnFile) -> Any:
+    return ray.put(own_files.content(file))
 
 
 async def _get(answer: Any) -> Any:

@@ -1,0 +1,163 @@
+"""Copies of files that schedulers have on their own hosts, for tables that are read from them."""
+
+import hashlib
+import os
+import re
+import tempfile
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from threading import Lock
+
+import pyarrow as pa
+
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.protocols.fleet import OwnFile, TableCatalog
+from caraway_core.tables import FilesTable, TableSpec
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_VERSIONS = 3
+"""Statements under way read the catalogs before the newest one."""
+_EXPECTED_S = 600.0
+"""A file that arrived belongs to a catalog that comes after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Localized:
+    """The tables of a catalog as this host can read them; those that it cannot have failed."""
+
+    tables: Mapping[TableName, TableSpec]
+    failed: Mapping[TableName, str]
+
+
+class HostFiles:
+    """Keeps copies by their content in a folder; without one it keeps none.
+
+    A file that this host can see is read where it is. `has` says whether a path is there.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        clock: Callable[[], float],
+        has: Callable[[str], bool] = os.path.isfile,
+    ) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._has = has
+        self._expected: dict[str, float] = {}
+        self._lock = Lock()
+        self._used: dict[str, deque[frozenset[str]]] = {}
+
+    def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
+        """Return what is to be sent before a catalog over these files."""
+        if self._folder is None:
+            return ()
+        sendable = [file for file in files if file.digest]
+        with self._lock:
+            self._expected.update((_name(file), self._clock()) for file in sendable)
+            return tuple(file for file in sendable if self._place(file) is None)
+
+    def keep(self, file: OwnFile, content: pa.Buffer) -> None:
+        """Keep a copy; it is there as a whole or not at all.
+
+        Raises:
+            ExecutionError: it is not what the scheduler says, or cannot be written.
+        """
+        if self._folder is None or hashlib.sha256(content).hexdigest() != file.digest:
+            raise ExecutionError(f"the copy of '{file.path}' is not what the scheduler has")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            _write(self._folder / _name(file), content)
+        except OSError as exc:
+            raise ExecutionError(
+                f"the executor cannot keep a copy of '{file.path}': {exc.strerror}; give "
+                "--data-dir more room"
+            ) from exc
+
+    def localized(self, catalog: TableCatalog) -> Localized:
+        """Have the tables of a catalog read the copies, where this host has no such file."""
+        places = {file.path: self._place(file) for file in catalog.files}
+        tables: dict[TableName, TableSpec] = {}
+        failed: dict[TableName, str] = {}
+        for name, spec in catalog.tables.items():
+            paths = _paths(spec) & places.keys()
+            gone = [path for path in paths if places[path] is None]
+            if gone:
+                failed[name] = _unreadable(next(f for f in catalog.files if f.path in gone))
+            elif isinstance(spec, FilesTable) and paths:
+                tables[name] = _moved(spec, {path: places[path] or path for path in paths})
+            else:
+                tables[name] = spec
+        with self._lock:
+            self._note(catalog)
+            self._remove_unused()
+        return Localized(tables, failed)
+
+    def forget(self, origin: str) -> None:
+        self._used.pop(origin, None)
+
+    def _place(self, file: OwnFile) -> str | None:
+        if self._has(file.path) and os.path.getsize(file.path) == file.size_bytes:
+            return file.path
+        if self._folder is None or not file.digest:
+            return None
+        copy = self._folder / _name(file)
+        return str(copy) if copy.is_file() else None
+
+    def _note(self, catalog: TableCatalog) -> None:
+        names = frozenset(_name(file) for file in catalog.files if file.digest)
+        self._used.setdefault(catalog.origin, deque(maxlen=_VERSIONS)).append(names)
+
+    def _remove_unused(self) -> None:
+        oldest_s = self._clock() - _EXPECTED_S
+        self._expected = {name: at for name, at in self._expected.items() if at >= oldest_s}
+        wanted = self._expected.keys() | set().union(*chain.from_iterable(self._used.values()))
+        if self._folder is None or not self._folder.is_dir():
+            return
+        for path in self._folder.iterdir():
+            if path.name not in wanted and _DIGEST.match(path.name):
+                path.unlink(missing_ok=True)
+
+
+def _name(file: OwnFile) -> str:
+    """Name a copy after its content: nothing that a scheduler sends leads out of the folder."""
+    if not _DIGEST.fullmatch(file.digest) or "/" in file.suffix or "\0" in file.suffix:
+        raise ExecutionError(f"the copy of '{file.path}' cannot be kept under its name")
+    return file.digest + file.suffix
+
+
+def _write(path: Path, content: pa.Buffer) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".arriving-")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _paths(spec: TableSpec) -> frozenset[str]:
+    scans = spec.scans if isinstance(spec, FilesTable) else ()
+    return frozenset(path for scan in scans for path in scan.paths if scan.store is None)
+
+
+def _moved(spec: FilesTable, places: Mapping[str, str]) -> FilesTable:
+    scans = (
+        replace(scan, paths=tuple(places.get(path, path) for path in scan.paths))
+        for scan in spec.scans
+    )
+    return replace(spec, scans=tuple(scans))
+
+
+def _unreadable(file: OwnFile) -> str:
+    if not file.digest:
+        return (
+            f"its file of {file.size_bytes} bytes is too large to be sent from the scheduler's "
+            "host; put it where every executor can read it"
+        )
+    return "its file is on the scheduler's host and has not arrived here"
