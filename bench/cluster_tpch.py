@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,77 +32,90 @@ _RIVALS: Mapping[str, _Rival] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Pair:
     """Best seconds of one query here and there, or why there are none."""
 
-    ours: float = math.nan
-    theirs: float = math.nan
+    ours: float = math.inf
+    theirs: float = math.inf
     trouble: str = ""
     is_ours: bool = False
     """Whose trouble it is."""
 
 
+class _Race:
+    """The cluster and one rival, asked in turn."""
+
+    def __init__(
+        self, cluster: clusters.Cluster, rival: children.Rival, settings: Settings
+    ) -> None:
+        self._cluster = cluster
+        self._rival = rival
+        self._settings = settings
+        self._sql = {path.stem: path.read_text() for path in QUERIES}
+        self.pairs = {query: _Pair() for query in self._sql}
+
+    def run(self, reference: children.Rival) -> Mapping[str, _Pair]:
+        """Go through all queries once to warm both up and compare answers; then time them.
+
+        Again and again through all, since a rival that compiles grows faster with every query.
+        """
+        for query, pair in self.pairs.items():
+            with _noted(pair):
+                self._compare(reference, query)
+        for turn in range(self._settings.runs):
+            for query, pair in self.pairs.items():
+                if not pair.trouble:
+                    with _noted(pair):
+                        self._time(query, turn)
+        for query, pair in self.pairs.items():
+            print(f"    {query}: {pair.trouble or _times(pair)}", flush=True)
+        return self.pairs
+
+    def _compare(self, reference: children.Rival, query: str) -> None:
+        sql, limit_s = self._sql[query], self._settings.limit_s
+        expected = reference.answer(sql, limit_s)
+        rows = asking.ask(self._cluster.url, sql, limit_s).rows
+        if (why := answers.difference(expected, rows)) is not None:
+            raise asking.FailedError(f"another answer: {why}")
+        if (why := answers.difference(expected, self._rival.answer(sql, limit_s))) is not None:
+            raise children.RivalError(f"another answer: {why}")
+
+    def _time(self, query: str, turn: int) -> None:
+        """Who goes first changes, since the second finds the files in the caches."""
+        pair, sql, limit_s = self.pairs[query], self._sql[query], self._settings.limit_s
+        if turn % 2:
+            pair.theirs = min(pair.theirs, self._rival.time(sql, limit_s))
+        pair.ours = min(pair.ours, asking.ask(self._cluster.url, sql, limit_s).seconds)
+        if not turn % 2:
+            pair.theirs = min(pair.theirs, self._rival.time(sql, limit_s))
+
+
+@contextlib.contextmanager
+def _noted(pair: _Pair) -> Iterator[None]:
+    try:
+        yield
+    except (asking.FailedError, children.RivalError) as exc:
+        pair.is_ours = isinstance(exc, asking.FailedError)
+        pair.trouble = f"{'here: ' if pair.is_ours else ''}{' '.join(str(exc).split())[:200]}"
+
+
 def measure(settings: Settings) -> Section:
     """Run each query in turn here and there, rival by rival, never two rivals at once."""
     folder = data.tpch(settings.scale)
-    rounds: dict[str, dict[str, _Pair]] = {}
+    rounds: dict[str, Mapping[str, _Pair]] = {}
     with clusters.cluster(data.manifest(folder), executors=2) as cluster:
         for key in settings.rivals:
             print(f"  against {_RIVALS[key].name}", flush=True)
             with children.plain(folder) as reference, _RIVALS[key].start(folder) as rival:
-                rounds[key] = {
-                    path.stem: _told(
-                        path.stem, _race(cluster, rival, reference, path.read_text(), settings)
-                    )
-                    for path in QUERIES
-                }
+                rounds[key] = _Race(cluster, rival, settings).run(reference)
     figures = [_figure(_RIVALS[key], pairs, settings) for key, pairs in rounds.items()]
     return Section("cluster-tpch", figures, _table(rounds) + _troubles(rounds))
 
 
-def _race(
-    cluster: clusters.Cluster,
-    rival: children.Rival,
-    reference: children.Rival,
-    sql: str,
-    settings: Settings,
-) -> _Pair:
-    """Warm both up and compare the answers; then time both, who goes first changing."""
-    expected = reference.answer(sql, settings.limit_s)
-    try:
-        rows = asking.ask(cluster.url, sql, settings.limit_s).rows
-    except asking.FailedError as exc:
-        return _Pair(trouble=f"fails here: {exc}", is_ours=True)
-    if (why := answers.difference(expected, rows)) is not None:
-        return _Pair(trouble=f"another answer here: {why}", is_ours=True)
-    try:
-        if (why := answers.difference(expected, rival.answer(sql, settings.limit_s))) is not None:
-            return _Pair(trouble=f"another answer: {why}")
-        return _timed(cluster, rival, sql, settings)
-    except children.RivalError as exc:
-        return _Pair(trouble=" ".join(str(exc).split())[:200])
-    except asking.FailedError as exc:
-        return _Pair(trouble=f"fails here: {exc}", is_ours=True)
-
-
-def _timed(cluster: clusters.Cluster, rival: children.Rival, sql: str, settings: Settings) -> _Pair:
-    ours, theirs = [], []
-    for turn in range(settings.runs):
-        if turn % 2:
-            theirs.append(rival.time(sql, settings.limit_s))
-        ours.append(asking.ask(cluster.url, sql, settings.limit_s).seconds)
-        if not turn % 2:
-            theirs.append(rival.time(sql, settings.limit_s))
-    return _Pair(min(ours), min(theirs))
-
-
-def _told(query: str, pair: _Pair) -> _Pair:
-    outcome = f"{pair.ours * 1000:8.1f} ms, {pair.theirs * 1000:8.1f} ms" + (
-        f", ratio {pair.ours / pair.theirs:.2f}"
-    )
-    print(f"    {query}: {pair.trouble or outcome}", flush=True)
-    return pair
+def _times(pair: _Pair) -> str:
+    ratio = pair.ours / pair.theirs
+    return f"{pair.ours * 1000:8.1f} ms, {pair.theirs * 1000:8.1f} ms, ratio {ratio:.2f}"
 
 
 def _figure(rival: _Rival, pairs: Mapping[str, _Pair], settings: Settings) -> Figure:
@@ -138,7 +151,7 @@ def _cell(pair: _Pair) -> str:
 
 
 def _ms(seconds: float) -> str:
-    return "-" if math.isnan(seconds) else f"{seconds * 1000:.0f}"
+    return "-" if math.isinf(seconds) else f"{seconds * 1000:.0f}"
 
 
 def _troubles(rounds: Mapping[str, Mapping[str, _Pair]]) -> str:
