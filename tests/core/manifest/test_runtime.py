@@ -43,7 +43,8 @@ runtime:
     target_partitions: 3
     spill_compression: lz4_frame
     temp_directory: spill
-    distribution: {small_table_size: 1MiB, broadcast_size: 0, gather_size: 1KiB, partition_size: 2MiB}
+    distribution:
+      {small_table_size: 1MiB, broadcast_size: 0, gather_size: 1KiB, partition_size: 2MiB}
   cpu: {cores: 2}
   dataset_load_parallelism: 4
   shutdown_timeout: 5
