@@ -1,4 +1,4 @@
-"""`caraway datasets`, `catalogs`, `executors` and `status`: what a runtime holds, as a table or raw."""
+"""`caraway datasets`, `catalogs`, `executors` and `status`: what a runtime holds."""
 
 import sys
 from collections.abc import Mapping
