@@ -9,11 +9,9 @@ from datafusion import SessionContext
 def schema(context: SessionContext, dataframe: Any) -> pa.Schema:
     """Return the schema of the rows that a planned statement gives.
 
-    DataFusion announces a union before its sides are brought to one type.
+    DataFusion announces a plan before operands and the sides of unions are brought to one type.
     """
     announced = pa.schema(dataframe.schema())
-    if "Union" not in dataframe.logical_plan().display_indent():
-        return announced
     return of_optimized(context, dataframe.optimized_logical_plan(), announced)
 
 

@@ -82,6 +82,7 @@ class Session:
         self._contexts = (self._context, self._serial, *self._unmeasured.values())
         self._plans: OrderedDict[str, _Plan] = OrderedDict()
         self._analyses: WeakKeyDictionary[_Plan, distribution.Analysis] = WeakKeyDictionary()
+        self._schemas: WeakKeyDictionary[_Plan, pa.Schema] = WeakKeyDictionary()
         self._lock = Lock()
         self._view_reads: dict[str, frozenset[str]] = {}
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
@@ -121,10 +122,19 @@ class Session:
         """
         plan = self._plan(statement)
         try:
-            schema = coercion.schema(self._context, plan.dataframe)
+            schema = self._schema(plan)
         except BaseException as exc:
             raise self._translate(exc, planning=False) from exc
         return self._begin(plan, schema, plan.dataframe.execute_stream)
+
+    def _schema(self, plan: _Plan) -> pa.Schema:
+        with self._lock:
+            known = self._schemas.get(plan)
+        if known is None:
+            known = coercion.schema(self._context, plan.dataframe)
+            with self._lock:
+                self._schemas[plan] = known
+        return known
 
     def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
         """Plan a fragment and begin to run it; blocks while files are listed.

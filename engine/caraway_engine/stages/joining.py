@@ -29,7 +29,7 @@ def visit_join(planner: "Planner", rel: Rel, path: str) -> Part | None:
     left, right = planner.visit(inputs[0], path + ".0"), planner.visit(inputs[1], path + ".1")
     if left is None or right is None:
         return None
-    keys = joins.keys(rel, width(inputs[0]), planner.functions)
+    keys = joins.distinct(joins.keys(rel, width(inputs[0]), planner.functions))
     left_may, right_may = joins.spreads(rel)
     sides = (
         _Side(left, path + ".0", [key.left for key in keys], left_may),

@@ -40,6 +40,20 @@ def keys(rel: Rel, left_width: int, functions: Functions) -> tuple[Key, ...]:
     return tuple(found)
 
 
+def distinct(keys: Sequence[Key]) -> tuple[Key, ...]:
+    """Leave out keys whose column is in another key: rows are parted well enough by the rest."""
+    kept: list[Key] = []
+    for key in keys:
+        left, right = key.columns
+        if not any(
+            (left is not None and left == other.columns[0])
+            or (right is not None and right == other.columns[1])
+            for other in kept
+        ):
+            kept.append(key)
+    return tuple(kept)
+
+
 def spreads(rel: Rel) -> tuple[bool, bool]:
     """Whether the left and whether the right side may be spread with the other side whole."""
     type_ = join_type(rel)

@@ -75,6 +75,7 @@ def _placed(
         return child
     if not by:
         return planner.gathered(child, path + ".0", note)
+    by = _distinct(by)
     columns = [field_of(each) for each in by]
     if child.keys is not None and set(child.keys) <= set(columns):
         return child
@@ -85,6 +86,11 @@ def _placed(
         return planner.reading(stage, Mode.ALL, measured.size_bytes)
     own = planner.reading(stage, Mode.OWN, measured.size_bytes)
     return parted(planner, own, path + ".0", by, measured.size_bytes, note)
+
+
+def _distinct(by: list[Expression]) -> list[Expression]:
+    """Leave out what is there already."""
+    return list({each.SerializeToString(deterministic=True): each for each in by}.values())
 
 
 def parted(
