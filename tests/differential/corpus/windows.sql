@@ -229,3 +229,9 @@ SELECT row_number() OVER (ORDER BY v) + 1 AS n FROM l;
 
 -- name: sum of a row number and an integer over an empty table
 SELECT row_number() OVER (ORDER BY v) + 1 AS n FROM nothing;
+
+-- name: the same window twice, one above the other
+SELECT t.v, t.n, sum(v) OVER (PARTITION BY t.k) AS m FROM (SELECT k, v, sum(v) OVER (PARTITION BY k) AS n FROM l) t;
+
+-- name: the same rank twice, one above the other
+SELECT t.n, dense_rank() OVER (ORDER BY t.k) AS m FROM (SELECT k, dense_rank() OVER (ORDER BY k) AS n FROM r) t;
