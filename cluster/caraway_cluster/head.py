@@ -23,6 +23,9 @@ def run(options: HeadOptions) -> int:
     ray_nodes.require()
     _require_free(options.address)
     logs.configure(options.log_format)
+    store = GcsStore.parse(options.state) if options.state else None
+    if store is not None:
+        store.require()
     with DataDirectory(options.data_dir) as data:
         token_file = options.token_file
         if token_file is None:
@@ -37,7 +40,7 @@ def run(options: HeadOptions) -> int:
             object_store_bytes=0,
             folder=data.path / "ray",
             token_file=token_file,
-            store=GcsStore.parse(options.state) if options.state else None,
+            store=store,
         )
         asyncio.run(_serve(node, options))
     return 0

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Self
@@ -18,7 +19,8 @@ _IS_UP = b"Ray runtime started."
 _START_S = 90.0
 _STOP_S = 10.0
 _GROUP_CHECK_S = 0.05
-_TOLD_LINES = 5
+_TOLD_LENGTH = 400
+_CAUSE = re.compile(r"error|failed|cannot", re.IGNORECASE)
 
 
 class NodeFailedError(CarawayError):
@@ -107,7 +109,9 @@ class Node:
         if self._process.returncode is not None:
             await asyncio.wait((self._copying,), timeout=1)
         lines = self.output.read_text(errors="replace").strip().splitlines()
-        return " | ".join(lines[-_TOLD_LINES:]) or "it printed nothing"
+        # After what went wrong often comes the stack of native code, which says nothing.
+        causes = [line for line in lines if _CAUSE.search(line)] or lines
+        return " | ".join(line[:_TOLD_LENGTH] for line in causes[-1:]) or "it printed nothing"
 
     async def _copy(self) -> None:
         assert self._process.stdout is not None

@@ -1,11 +1,14 @@
 """Where the head keeps its state so that it survives the head: a Redis."""
 
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from caraway_core.errors import CarawayError
 
+_TLS = "rediss://"
+_CONNECT_S = 5.0
 _FORM = "write redis://[USER:PASSWORD@]HOST[:PORT], or rediss:// for TLS"
 
 
@@ -28,10 +31,22 @@ class GcsStore:
         parts = urlsplit(url)
         if parts.scheme not in ("redis", "rediss") or not parts.hostname:
             raise CarawayError(f"the state store '{parts.scheme}://...' is not a Redis; {_FORM}")
-        scheme = "rediss://" if parts.scheme == "rediss" else ""
+        scheme = _TLS if parts.scheme == "rediss" else ""
         address = f"{scheme}{parts.hostname}:{parts.port or 6379}"
         password, user = unquote(parts.password or ""), unquote(parts.username or "")
         return cls(address, user, password, dict(parse_qsl(parts.query)).get("prefix", prefix))
+
+    def require(self) -> None:
+        """Find out whether anything listens there: Ray tries for a minute and dies of it.
+
+        Raises:
+            CarawayError: nothing does.
+        """
+        host, _, port = self.address.removeprefix(_TLS).rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), _CONNECT_S).close()
+        except OSError as exc:
+            raise CarawayError(f"cannot reach the Redis at {host}:{port}: {exc}") from exc
 
     def environment(self) -> Mapping[str, str]:
         return {
