@@ -45,7 +45,10 @@ _SOURCE_ERRORS = re.compile(
     r"|Json error|Error while parsing value|Generic \w+ error|Ipc error|No such file|EOF",
     re.IGNORECASE,
 )
-_DISK_FULL = re.compile(r"No space left on device|during the spilling process has exceeded")
+_DISK_FULL = re.compile(
+    r"No space left on device|Disk quota exceeded|File too large"
+    r"|during the spilling process has exceeded"
+)
 _GONE = re.compile(r"not found|No such file", re.IGNORECASE)
 
 

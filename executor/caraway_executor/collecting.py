@@ -9,21 +9,26 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Split
 from caraway_engine import plain, splitting
 from caraway_engine.streams import EngineStream
+from caraway_executor.room import Place
 
 _CHUNK_BYTES = 64 * 1024 * 1024
 
 
 async def collect(
-    stream: EngineStream, schema: pa.Schema, split: Split | None
+    stream: EngineStream, schema: pa.Schema, split: Split | None, place: Place
 ) -> tuple[pa.Table, ...]:
     """Read a stream to its end into one table, or one for each partition of the split.
 
     The tables are of few large chunks, in types that travel well.
+
+    Raises:
+        OutOfMemoryQueryError: they do not fit in the place.
     """
     by = split or Split(keys=(), count=1)
     empty = plain.plain_schema(schema).empty_table()
     parted: list[list[pa.Table]] = [[] for _ in range(by.count)]
     async for chunk in chunks(stream, schema):
+        place.take(chunk.nbytes)
         for tables, table in zip(parted, await splitting.split(chunk, by), strict=True):
             tables.append(table)
     if by.extra:

@@ -28,6 +28,7 @@ from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
 from caraway_executor.host_files import HostFiles
 from caraway_executor.places import Places
+from caraway_executor.room import Room
 
 _Result = TypeVar("_Result")
 
@@ -50,6 +51,7 @@ class Worker:
         self._files = files or HostFiles(None, clock)
         self._catalogs = Catalogs(settings, clock, self._files)
         self._places = Places(max(1, settings.target_partitions))
+        self._room = Room(settings.memory_limit_bytes)
         self._cursors = Cursors(clock)
         self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
@@ -163,7 +165,8 @@ class Worker:
         async with self._places.place():
             stream = await self._catalogs.executor(task.catalog).run(task, inputs)
             try:
-                tables = await collect(stream, task.schema, task.split)
+                with self._room.place() as place:
+                    tables = await collect(stream, task.schema, task.split, place)
             finally:
                 await stream.aclose()
         sizes = tuple((table.num_rows, table.nbytes) for table in tables)

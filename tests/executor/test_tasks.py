@@ -194,3 +194,16 @@ async def test_chunks_of_a_long_stream_are_split_alike() -> None:
     homes = [set(table["c0"].unique().to_pylist()) for table in tables]
     assert sum(map(len, homes)) == 1000
     assert all(table["c0"].num_chunks <= 3 for table in tables)
+    assert sum(map(len, homes)) == 1000
+    assert all(table["c0"].num_chunks <= 3 for table in tables)
+
+
+async def test_task_that_makes_more_than_fits_fails_and_leaves_room_for_the_next() -> None:
+    of = worker({}, EngineSettings(2, memory_limit_bytes=64 * 2**20))
+    rows = [rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))]
+    thrice = "SELECT v, v + 1 AS w, v + 2 AS x FROM $t"
+    with pytest.raises(OutOfMemoryQueryError, match=r"64 MiB.*--memory"):
+        await of.run(task(thrice, {"$t": NUMBERS}), rows)
+    for _ in range(3):
+        report, _ = await of.run(task("SELECT v FROM $t", {"$t": NUMBERS}), rows)
+        assert report.sizes[0][0] == 4_000_000
