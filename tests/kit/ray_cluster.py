@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,10 +18,11 @@ from caraway_core.settings import Address
 from tests.kit.deadlines import until
 
 MARK = "CARAWAY_TEST_CLUSTER"
+CARAWAY = ("-m", "caraway")
 ACTOR = "ray::ExecutorActor"
 START_S = 200
 _STOP_S = 60
-_MEMORY = ("--memory", "512MiB", "--object-store-memory", "100MiB")
+_STORE = ("--object-store-memory", "100MiB")
 
 
 @dataclass(slots=True)
@@ -50,12 +51,14 @@ class Process:
         self.popen.wait(_STOP_S)
 
 
-def start(folder: Path, mark: str, name: str, *command: str) -> Process:
+def start(
+    folder: Path, mark: str, name: str, *command: str, program: Sequence[str] = CARAWAY
+) -> Process:
     """Start a command with a data directory, a log and a ready pipe of its own."""
     reader, writer = os.pipe()
     log = folder / f"{name}.log"
     arguments = [
-        sys.executable, "-m", "caraway", *command, "--data-dir", str(folder / name),
+        sys.executable, *program, *command, "--data-dir", str(folder / name),
         "--token-file", str(folder / "token"), "--ready-fd", str(writer),
     ]  # fmt: skip
     with log.open("ab") as out:
@@ -69,14 +72,24 @@ def start(folder: Path, mark: str, name: str, *command: str) -> Process:
 
 @dataclass(slots=True)
 class RayCluster:
-    """A head and executors `e1`, `e2`, ...; tests join beside e1, and do harm to others only."""
+    """A head, executors `e1`, `e2`, ..., and schedulers; tests that join themselves do so
+    beside e1, and do harm to others only."""
 
     folder: Path
     mark: str
     network: str
     head_address: Address
-    head: Process
+    state: str | None = None
+    """The URL of a Redis, if there is one."""
+    memory: str = "512MiB"
+    """What each executor has for statements."""
+    head: Process = field(init=False)
     executors: dict[str, Process] = field(default_factory=dict)
+    schedulers: dict[str, Process] = field(default_factory=dict)
+
+    @property
+    def processes(self) -> list[Process]:
+        return [*self.executors.values(), *self.schedulers.values(), self.head]
 
     @property
     def token(self) -> Path:
@@ -85,15 +98,35 @@ class RayCluster:
     def node_ip(self, executor: str) -> str:
         return f"{self.network}.{10 + int(executor[1:])}"
 
-    def begin(self, executor: str) -> Process:
+    def begin_head(self) -> Process:
+        """Start the head, or another one in its place, without waiting for it."""
+        place = ["--address", str(self.head_address), *self._stated()]
+        self.head = start(self.folder, self.mark, "head", "head", *place)
+        return self.head
+
+    def begin(self, executor: str, program: Sequence[str] = CARAWAY) -> Process:
         """Start an executor, without waiting for it."""
         process = start(
             self.folder, self.mark, executor, "executor", "--head", str(self.head_address),
-            "--node-ip", self.node_ip(executor), "--id", executor, "--cores", "1", *_MEMORY,
-            "--metrics", "127.0.0.1:0",
+            "--node-ip", self.node_ip(executor), "--id", executor, "--cores", "1",
+            "--memory", self.memory, *_STORE, "--metrics", "127.0.0.1:0", program=program,
         )  # fmt: skip
         self.executors[executor] = process
         return process
+
+    def begin_scheduler(self, name: str, manifest: Path) -> Process:
+        """Start a scheduler `s1`, `s2`, ..., without waiting for it."""
+        process = start(
+            self.folder, self.mark, name, "scheduler", str(manifest), "--head",
+            str(self.head_address), "--node-ip", f"{self.network}.{100 + int(name[1:])}",
+            "--id", name, *_STORE, "--http", "127.0.0.1:0",
+            "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0", *self._stated(),
+        )  # fmt: skip
+        self.schedulers[name] = process
+        return process
+
+    def _stated(self) -> list[str]:
+        return ["--state", self.state] if self.state else []
 
     def actor_pid(self, executor: str) -> int:
         """The process of the executor's actor; waits until there is one."""
@@ -124,25 +157,26 @@ class RayCluster:
 
 
 @contextlib.contextmanager
-def ray_cluster(folder: Path, executors: int = 2) -> Iterator[RayCluster]:
+def ray_cluster(
+    folder: Path, executors: int = 2, state: str | None = None, memory: str = "512MiB"
+) -> Iterator[RayCluster]:
     """Begin when the head is up and every executor has joined."""
     mark = uuid.uuid4().hex
     network = f"127.200.{1 + os.getpid() % 250}"
     address = Address(f"{network}.1", 20_000 + os.getpid() % 12_000)
     ray_nodes.make_token(folder / "token")
-    head = start(folder, mark, "head", "head", "--address", str(address))
-    cluster = RayCluster(folder, mark, network, address, head)
+    cluster = RayCluster(folder, mark, network, address, state, memory)
     try:
-        head.wait_up()
+        cluster.begin_head().wait_up()
         for process in [cluster.begin(f"e{number}") for number in range(1, executors + 1)]:
             process.wait_up()
         yield cluster
     finally:
-        for process in [*cluster.executors.values(), head]:
+        for process in cluster.processes:
             if process.popen.poll() is None:
                 process.popen.send_signal(signal.SIGCONT)
                 process.popen.terminate()
-        for process in [*cluster.executors.values(), head]:
+        for process in cluster.processes:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.popen.wait(_STOP_S)
         assert_nothing_left(mark)

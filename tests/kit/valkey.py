@@ -18,12 +18,21 @@ DURABLE = {"appendonly": "yes", "appendfsync": "always"}
 class Server:
     """A server with a data folder of its own, that can be killed and started again."""
 
-    def __init__(self, folder: Path, **settings: Any) -> None:
+    def __init__(self, folder: Path, *, tcp: bool = False, **settings: Any) -> None:
         self._socket = folder / "valkey.sock"
         self._server = ValkeyServer(
-            port=0, data_dir=folder, unix_socket_path=self._socket, save="", **settings
+            port=None if tcp else 0,
+            data_dir=folder,
+            unix_socket_path=self._socket,
+            save="",
+            **settings,
         )
         self._server.start()
+
+    @property
+    def tcp_url(self) -> str:
+        """For what cannot use the socket; it is another one after a restart."""
+        return f"redis://127.0.0.1:{self._server.port}"
 
     @property
     def socket(self) -> Path:

@@ -1,0 +1,234 @@
+"""What happens to queries when processes of a real cluster die, hang or leave."""
+
+import contextlib
+import os
+import resource
+import signal
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.kit.deadlines import until
+from tests.kit.fault_clusters import (
+    BOUND_S,
+    LONG,
+    QUICK,
+    RIGHT_ROWS,
+    WIDE,
+    WIDE_ROWS,
+    Answer,
+    FaultCluster,
+    fault_cluster,
+    in_thread,
+    loaded,
+)
+from tests.kit.ray_cluster import descendants
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
+    with fault_cluster(tmp_path_factory.mktemp("c")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(shared: FaultCluster) -> FaultCluster:
+    """Three executors that are well, whatever the test before did."""
+    shared.served.until_ready(3)
+    return shared
+
+
+def assert_well(cluster: FaultCluster, executors: int = 3) -> None:
+    """The cluster is ready by itself, and answers right."""
+    print(f"ready again after {cluster.served.until_ready(executors):.1f} s")
+    assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+
+
+def told(answer: Answer) -> Answer:
+    print(f"{answer.status} after {answer.took_s:.1f} s: {answer.text[:300]}")
+    return answer
+
+
+def test_killed_actor_costs_no_query(cluster: FaultCluster) -> None:
+    query = cluster.served.begin(LONG)
+    cluster.served.until_busy("e2")
+    os.kill(cluster.of.actor_pid("e2"), signal.SIGKILL)
+    assert told(query.result(BOUND_S)).rows == cluster.facts.long
+    assert_well(cluster)
+
+
+def test_killed_ray_node_costs_no_query(cluster: FaultCluster) -> None:
+    query = cluster.served.begin(LONG)
+    cluster.served.until_busy("e2")
+    os.kill(cluster.of.raylet_pid("e2"), signal.SIGKILL)
+    assert told(query.result(BOUND_S)).rows == cluster.facts.long
+    assert_well(cluster)
+
+
+def test_killed_executor_costs_no_query_and_leaves_nothing(cluster: FaultCluster) -> None:
+    query = cluster.served.begin(LONG)
+    cluster.served.until_busy("e2")
+    cluster.of.executors["e2"].kill()
+    assert told(query.result(BOUND_S)).rows == cluster.facts.long
+    cluster.served.until_state("e2", "lost")
+    cluster.of.begin("e2").wait_up()
+    assert_well(cluster)
+
+
+def test_two_of_three_executors_killed_at_once(cluster: FaultCluster) -> None:
+    query = cluster.served.begin(LONG)
+    cluster.served.until_busy("e2", "e3")
+    for pid in [cluster.of.raylet_pid("e2"), cluster.of.actor_pid("e3")]:
+        os.kill(pid, signal.SIGKILL)
+    assert told(query.result(BOUND_S)).rows == cluster.facts.long
+    assert_well(cluster)
+
+
+def test_stopped_actor_is_given_up_and_comes_back(cluster: FaultCluster) -> None:
+    query = cluster.served.begin(LONG)
+    cluster.served.until_busy("e2")
+    pid = cluster.of.actor_pid("e2")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        print(f"lost after {cluster.served.until_state('e2', 'lost'):.1f} s")
+        assert told(query.result(BOUND_S)).rows == cluster.facts.long
+        assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert_well(cluster)
+
+
+def test_stopped_executor_is_given_up_with_its_node_and_joins_again(
+    cluster: FaultCluster,
+) -> None:
+    query = cluster.served.begin(LONG)
+    cluster.served.until_busy("e2")
+    executor = cluster.of.executors["e2"].popen.pid
+    pids = [executor, *descendants(executor)]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        print(f"lost after {cluster.served.until_state('e2', 'lost'):.1f} s")
+        assert told(query.result(BOUND_S)).rows == cluster.facts.long
+        assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+    assert_well(cluster)
+
+
+def test_answer_that_loses_an_executor_midway_is_broken_off(cluster: FaultCluster) -> None:
+    asked = httpx.stream(
+        "POST", f"{cluster.served.url}/v1/sql", content=WIDE, timeout=BOUND_S,
+        headers={"accept": "application/x-ndjson"},
+    )  # fmt: skip
+    rows = 0
+    with pytest.raises(httpx.RemoteProtocolError), asked as answer:
+        for line in answer.iter_lines():
+            rows += bool(line)
+            if rows == 1:
+                for each in ("e1", "e2", "e3"):
+                    os.kill(cluster.of.actor_pid(each), signal.SIGKILL)
+    assert rows < WIDE_ROWS
+    assert_well(cluster)
+
+
+def test_leaving_executor_costs_no_query(cluster: FaultCluster) -> None:
+    with loaded(cluster.served, QUICK) as load:
+        assert cluster.of.executors["e3"].terminate() == 0
+        cluster.served.until_state("e3", "lost", "absent")
+        assert not cluster.served.is_ready(3)
+    failed = [each for each in load.answers if each.status != 200]
+    print(f"{len(load.answers)} answers, failed: {[each.text for each in failed]}")
+    assert not failed
+    assert all(each.rows == cluster.facts.quick for each in load.answers)
+    assert_well(cluster, 2)
+    cluster.of.begin("e3").wait_up()
+    assert_well(cluster)
+
+
+SPILLING = (
+    "SELECT max(r) AS r FROM (SELECT row_number() OVER (ORDER BY b.v, a.id, n.value) AS r "
+    "FROM lefts a JOIN rights b ON a.id = b.id CROSS JOIN generate_series(1, 60) n)"
+)
+"""Sorts 150 MB on one executor, which has 128 MiB."""
+EXCHANGED = (
+    "SELECT count(*) AS n FROM (SELECT id, value FROM lefts CROSS JOIN generate_series(1, {times})"
+    ") a JOIN rights b ON a.id = b.id"
+)
+"""Parts 16 bytes for each of `times` rows of 400,000; the stores have 100 MiB."""
+
+
+def test_full_disk_fails_the_query_that_spills_and_nothing_else(cluster: FaultCluster) -> None:
+    right = [{"r": RIGHT_ROWS * 60}]
+    assert told(cluster.served.ask(SPILLING)).rows == right
+    with small_files([cluster.of.actor_pid(each) for each in ("e1", "e2", "e3")]):
+        assert "disk" in told(cluster.served.ask(SPILLING)).error
+        assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    assert told(cluster.served.ask(SPILLING)).rows == right
+    assert_well(cluster)
+
+
+@contextlib.contextmanager
+def small_files(pids: list[int]) -> Iterator[None]:
+    """Let processes write no more to a file than 64 KiB, as if the disk was full."""
+    before = [resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in pids]
+    for pid, (_, hard) in zip(pids, before, strict=True):
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (65536, hard))
+    try:
+        yield
+    finally:
+        for pid, limits in zip(pids, before, strict=True):
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
+
+
+def test_exchange_larger_than_the_object_stores_goes_through_the_disk(
+    cluster: FaultCluster,
+) -> None:
+    answer = told(cluster.served.ask(EXCHANGED.format(times=45)))
+    assert answer.rows == [{"n": RIGHT_ROWS * 45}]
+    assert_well(cluster)
+
+
+def test_query_larger_than_the_memory_of_its_executors_fails_in_words(
+    cluster: FaultCluster,
+) -> None:
+    before = {name: each["incarnation"] for name, each in cluster.served.executors().items()}
+    answer = told(cluster.served.ask(EXCHANGED.format(times=400)))
+    assert answer.status == 500
+    assert "memory" in answer.error
+    after = {name: each["incarnation"] for name, each in cluster.served.executors().items()}
+    assert before == after
+    assert_well(cluster)
+
+
+def test_two_hundred_queries_at_once_are_answered_or_told_when_to_come_again(
+    cluster: FaultCluster,
+) -> None:
+    asked = [in_thread(lambda: cluster.served.ask(QUICK, 200)) for _ in range(200)]
+    answers: list[Answer] = [each.result(220) for each in asked]
+    refused = [each for each in answers if each.status == 429]
+    print(f"{len(refused)} refused, slowest {max(each.took_s for each in answers):.1f} s")
+    assert all(int(each.retry_after or 0) > 0 and each.error for each in refused)
+    assert all(each.rows == cluster.facts.quick for each in answers if each.status != 429)
+    assert_well(cluster)
+
+
+def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultCluster) -> None:
+    program = (
+        "-c",
+        "import runpy; from caraway_core.protocols import fleet; fleet.PROTOCOL_VERSION = 0; "
+        "runpy.run_module('caraway', run_name='__main__', alter_sys=True)",
+    )
+    other = cluster.of.begin("e4", program).wait_up()
+    cluster.served.until_state("e4", "refused")
+    reason = cluster.served.executors()["e4"]["reason"]
+    assert "speaks protocol version 0" in reason
+    until(lambda: reason in other.log.read_text(), "the executor says why", 30)
+    assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    assert other.terminate() == 0
+    del cluster.of.executors["e4"]
