@@ -14,7 +14,8 @@ class DataDirectory:
     """Held by a lock as long as the process lives."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        # What is kept here is read by its path in other processes, too.
+        self.path = path.absolute()
         self._lock = -1
 
     @property

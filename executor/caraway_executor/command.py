@@ -86,9 +86,8 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
         cores=cores,
         memory_bytes=memory_bytes,
     )
-    # The actor lives in another process, which has a working directory of its own.
-    engine = EngineSettings(cores, memory_bytes, data.spill.absolute())
-    return _Plan(node, identity, engine, data.cache.absolute() / "of-schedulers")
+    engine = EngineSettings(cores, memory_bytes, data.spill)
+    return _Plan(node, identity, engine, data.cache / "of-schedulers")
 
 
 def _object_store_bytes() -> int:
