@@ -4,16 +4,20 @@ import gc
 import os
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from caraway_core.errors import ExecutorLostError, InvalidQueryError, PartLostError
 from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import Description, Input, Split
+from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.stages.inputs import INPUT_PREFIX
+from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.ray_fleet import RayFleet
 from tests.kit.deadlines import until
 from tests.kit.engine import memory
@@ -69,6 +73,28 @@ async def until_idle(made: RayFleet, executor: ExecutorId) -> None:
     async with asyncio.timeout(20):
         while await active(made, executor):
             pass
+
+
+async def test_file_that_executors_do_not_see_is_sent_to_them(
+    cluster: RayCluster, tmp_path: Path
+) -> None:
+    path = tmp_path / "cache" / "a.parquet"
+    path.parent.mkdir()
+    rows = pa.table({"v": [1, 2]})
+    pq.write_table(rows, path)
+    scan = FileScan("parquet", (str(path),), rows.schema, ".parquet")
+    web = catalog({"web": FilesTable(rows.schema, (scan,))})
+    (file,) = OwnFiles(path.parent).find(web.tables)
+    # Of another size than that which they see under its path, it is not the same.
+    unseen = replace(web, files=(replace(file, size_bytes=file.size_bytes + 1),))
+    async with fleet() as of:
+        failed = await asyncio.gather(*(of.install(each, unseen) for each in (ONE, TWO)))
+        assert failed == [{}, {}]
+        path.unlink()
+        for each in (ONE, TWO):
+            select = statement("SELECT sum(v) AS s FROM web")
+            answer = await table(await of.execute(each, new_query_id(), select, "here"))
+            assert answer.to_pylist() == [{"s": 3}]
 
 
 async def test_executors_describe_themselves(cluster: RayCluster) -> None:
