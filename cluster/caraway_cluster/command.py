@@ -35,7 +35,7 @@ def up(options: ClusterOptions) -> int:
     _require_none(folder)
     if options.detach:
         return _detached(options, folder)
-    print(f"Starting a cluster of {options.executors} executors; Ctrl-C ends it", flush=True)
+    print(f"Starting a cluster of {_count(options.executors)}; Ctrl-C ends it", flush=True)
     with folder.held():
         folder.want(plans.plan(options))
         # Names of processes and what they do are on the terminal; the rest is for the file.
@@ -81,7 +81,7 @@ def scale(data_dir: Path, executors: int) -> int:
             f"there are not {executors} executors after {limit_s:g} s; "
             f"`caraway cluster status --data-dir {data_dir}` shows what they do"
         )
-    print(f"The cluster has {executors} executors")
+    print(f"The cluster has {_count(executors)}")
     return 0
 
 
@@ -119,7 +119,7 @@ def _detached(options: ClusterOptions, folder: ClusterFolder) -> int:
             [sys.executable, "-c", program, str(folder.path)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
-    print(f"Starting a cluster of {options.executors} executors", flush=True)
+    print(f"Starting a cluster of {_count(options.executors)}", flush=True)
     is_ready = (folder.path / "ready").exists
     if not _wait(lambda: is_ready() or keeper.poll() is not None, _UP_S) or not is_ready():
         return _failed(keeper, folder)
@@ -172,13 +172,17 @@ def _banner(folder: ClusterFolder, told: ClusterStatus) -> str:
     lines = [f"  {names.get(name, name):<8} {at}" for name, at in told.endpoints.items()]
     return "\n".join(
         [
-            f"\nThe cluster is ready: {told.executors} executors",
+            f"\nThe cluster is ready: {_count(told.executors)}",
             *lines,
             f"  logs     {folder.path / 'logs'}",
             f"\nState:  caraway cluster status --data-dir {folder.path}",
             f"End:    caraway cluster down --data-dir {folder.path}",
         ]
     )
+
+
+def _count(executors: int) -> str:
+    return f"{executors} executor{'' if executors == 1 else 's'}"
 
 
 def _say(text: str) -> None:

@@ -76,7 +76,7 @@ def local(tmp_path: Path) -> Iterator[Cluster]:
 def test_cluster_from_up_to_down(local: Cluster) -> None:
     up = local.up(1)
     assert up.returncode == 0, up.stderr
-    assert "The cluster is ready: 1 executors" in up.stdout
+    assert "The cluster is ready: 1 executor\n" in up.stdout
     assert local.sql("SELECT count(*) AS n FROM people") == [{"n": 2}]
 
     second = local.up(1)
