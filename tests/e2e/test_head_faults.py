@@ -1,0 +1,108 @@
+"""What happens when a scheduler or the head of a real cluster dies; its state is in a Valkey."""
+
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.kit import valkey
+from tests.kit.deadlines import until
+from tests.kit.fault_clusters import (
+    BOUND_S,
+    LONG,
+    QUICK,
+    Answer,
+    FaultCluster,
+    fault_cluster,
+    loaded,
+)
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
+    with (
+        valkey.serving(tcp=True) as server,
+        fault_cluster(tmp_path_factory.mktemp("h"), 2, server.tcp_url) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def cluster(shared: FaultCluster) -> FaultCluster:
+    shared.served.until_ready(2)
+    return shared
+
+
+def incarnations(cluster: FaultCluster) -> dict[str, str]:
+    return {name: str(each["incarnation"]) for name, each in cluster.served.executors().items()}
+
+
+def test_executors_wait_for_a_killed_scheduler_and_serve_the_next(cluster: FaultCluster) -> None:
+    before = incarnations(cluster)
+    query = cluster.served.begin(LONG)
+    cluster.served.until_busy("e1", "e2")
+    cluster.of.schedulers["s1"].kill()
+    with pytest.raises(httpx.TransportError):
+        query.result(BOUND_S)
+    began = time.monotonic()
+    cluster.served = cluster.serve("s1")
+    cluster.served.until_ready(2)
+    print(f"scheduler back after {time.monotonic() - began:.1f} s")
+    assert incarnations(cluster) == before
+    assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    until(lambda: not any(each["active_tasks"] for each in cluster.served.executors().values()),
+          "what ran for the killed scheduler has ended", 30)  # fmt: skip
+
+
+def test_one_scheduler_of_two_goes_on_when_the_other_is_killed(cluster: FaultCluster) -> None:
+    second = cluster.serve("s2")
+    second.until_ready(2)
+    assert second.executors().keys() == cluster.served.executors().keys()
+    with loaded(second, QUICK) as load:
+        query = cluster.served.begin(LONG)
+        cluster.served.until_busy("e1", "e2")
+        cluster.of.schedulers["s1"].kill()
+        with pytest.raises(httpx.TransportError):
+            query.result(BOUND_S)
+        count = len(load.answers)
+        until(lambda: len(load.answers) > count + 6, "the other is asked", BOUND_S)
+    assert all(each.rows == cluster.facts.quick for each in load.answers)
+    cluster.served = cluster.serve("s1")
+    cluster.served.until_ready(2)
+    assert cluster.served.ask(QUICK).rows == second.ask(QUICK).rows == cluster.facts.quick
+    assert cluster.of.schedulers.pop("s2").terminate() == 0
+
+
+def test_head_is_replaced_under_a_running_cluster(cluster: FaultCluster) -> None:
+    before = incarnations(cluster)
+    with loaded(cluster.served, QUICK) as load:
+        query = cluster.served.begin(LONG)
+        cluster.served.until_busy("e1", "e2")
+        cluster.of.head.kill()
+        assert told(query.result(BOUND_S)).rows == cluster.facts.long
+        count = len(load.answers)
+        until(lambda: len(load.answers) > count + 6, "queries go on without the head", BOUND_S)
+        new = cluster.of.begin("e3")
+        began = time.monotonic()
+        cluster.of.begin_head().wait_up()
+        print(f"head back after {time.monotonic() - began:.1f} s")
+        new.wait_up()
+        print(f"new executor joined after {time.monotonic() - began:.1f} s")
+        cluster.served.until_ready(3)
+        print(f"all ready after {time.monotonic() - began:.1f} s")
+    failed = [each.error for each in load.answers if each.status != 200]
+    print(f"{len(load.answers)} answers, failed: {failed}")
+    assert not failed
+    assert all(each.rows == cluster.facts.quick for each in load.answers)
+    after = incarnations(cluster)
+    assert {name: after[name] for name in before} == before
+    assert cluster.served.ask(LONG).rows == cluster.facts.long
+    assert cluster.of.executors.pop("e3").terminate() == 0
+
+
+def told(answer: Answer) -> Answer:
+    print(f"{answer.status} after {answer.took_s:.1f} s: {answer.text[:200]}")
+    return answer
