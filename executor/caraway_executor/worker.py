@@ -161,8 +161,8 @@ class Worker:
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
     ) -> tuple[Report, tuple[pa.Table, ...]]:
-        began_s = time.monotonic()
         async with self._places.place():
+            began_s = time.monotonic()
             stream = await self._catalogs.executor(task.catalog).run(task, inputs)
             try:
                 with self._room.place() as place:
