@@ -52,6 +52,7 @@ _FETCH_S = 10.0
 _FIND_S = 0.3
 """Within ANSWER_S, so that executors that are known are asked also while the head is away."""
 _ABANDONED_S = 60.0
+_TOLD_LENGTH = 200
 _DEAD = (
     exceptions.ActorHandleNotFoundError,
     exceptions.ActorUnschedulableError,
@@ -78,6 +79,7 @@ class RayFleet:
         self._peers: dict[ExecutorId, _Peer] = {}
         self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
         self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
+        self._is_blind = False
         self._catalog: tuple[TableCatalog, Any] | None = None
         self._abandoned: set[asyncio.Task[None]] = set()
 
@@ -214,8 +216,12 @@ class RayFleet:
             return
         finding, self._finding = self._finding, None
         if (exc := finding.exception()) is not None:
-            logger.warning("cannot list executors", extra={"cause": str(exc)})
+            if not self._is_blind:
+                cause = str(exc).split("\n")[0][:_TOLD_LENGTH]
+                logger.warning("cannot list executors", extra={"cause": cause})
+            self._is_blind = True
             return
+        self._is_blind = False
         loop = asyncio.get_running_loop()
         for executor_id, actor in finding.result().items():
             if executor_id not in self._peers:
