@@ -4,6 +4,7 @@ import contextlib
 import os
 import resource
 import signal
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -12,6 +13,7 @@ import pytest
 from tests.kit.deadlines import until
 from tests.kit.fault_clusters import (
     BOUND_S,
+    LEFT_ROWS,
     LONG,
     QUICK,
     RIGHT_ROWS,
@@ -126,7 +128,7 @@ def test_answer_that_loses_an_executor_midway_is_broken_off(cluster: FaultCluste
         "POST", f"{cluster.served.url}/v1/sql", content=WIDE, timeout=BOUND_S,
         headers={"accept": "application/x-ndjson"},
     )  # fmt: skip
-    rows = 0
+    rows, before = 0, cluster.served.incarnations()
     with pytest.raises(httpx.RemoteProtocolError), asked as answer:
         for line in answer.iter_lines():
             rows += bool(line)
@@ -134,6 +136,11 @@ def test_answer_that_loses_an_executor_midway_is_broken_off(cluster: FaultCluste
                 for each in ("e1", "e2", "e3"):
                     os.kill(cluster.of.actor_pid(each), signal.SIGKILL)
     assert rows < WIDE_ROWS
+
+    def are_new() -> bool:
+        return all(before[name] != new for name, new in cluster.served.incarnations().items())
+
+    until(are_new, "every executor was started again", 60)
     assert_well(cluster)
 
 
@@ -157,10 +164,10 @@ SPILLING = (
 )
 """Sorts 150 MB on one executor, which has 128 MiB."""
 EXCHANGED = (
-    "SELECT count(*) AS n FROM (SELECT id, value FROM lefts CROSS JOIN generate_series(1, {times})"
-    ") a JOIN rights b ON a.id = b.id"
+    "SELECT count(*) AS n, sum(length(w)) AS s FROM (SELECT w, row_number() OVER (PARTITION BY id "
+    "ORDER BY w) AS r FROM (SELECT id, repeat('x', {size}) AS w FROM lefts) t) u WHERE r = 1"
 )
-"""Parts 16 bytes for each of `times` rows of 400,000; the stores have 100 MiB."""
+"""Parts 400,000 words of `size` letters; the object stores have 100 MiB each."""
 
 
 def test_full_disk_fails_the_query_that_spills_and_nothing_else(cluster: FaultCluster) -> None:
@@ -189,19 +196,19 @@ def small_files(pids: list[int]) -> Iterator[None]:
 def test_exchange_larger_than_the_object_stores_goes_through_the_disk(
     cluster: FaultCluster,
 ) -> None:
-    answer = told(cluster.served.ask(EXCHANGED.format(times=45)))
-    assert answer.rows == [{"n": RIGHT_ROWS * 45}]
+    answer = told(cluster.served.ask(EXCHANGED.format(size=800)))
+    assert answer.rows == [{"n": LEFT_ROWS, "s": LEFT_ROWS * 800}]
     assert_well(cluster)
 
 
 def test_query_larger_than_the_memory_of_its_executors_fails_in_words(
     cluster: FaultCluster,
 ) -> None:
-    before = {name: each["incarnation"] for name, each in cluster.served.executors().items()}
-    answer = told(cluster.served.ask(EXCHANGED.format(times=400)))
+    before = cluster.served.incarnations()
+    answer = told(cluster.served.ask(EXCHANGED.format(size=3000)))
     assert answer.status == 500
     assert "memory" in answer.error
-    after = {name: each["incarnation"] for name, each in cluster.served.executors().items()}
+    after = cluster.served.incarnations()
     assert before == after
     assert_well(cluster)
 
@@ -232,3 +239,19 @@ def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultClus
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     assert other.terminate() == 0
     del cluster.of.executors["e4"]
+
+
+def test_everything_joins_the_head_that_replaces_a_killed_one(cluster: FaultCluster) -> None:
+    """Without a Redis it knows nothing of the cluster that was; schedulers end, to start anew."""
+    scheduler = cluster.of.schedulers["s1"]
+    began = time.monotonic()
+    cluster.of.head.kill()
+    cluster.of.begin_head().wait_up()
+    print(f"head back after {time.monotonic() - began:.1f} s")
+    until(lambda: scheduler.popen.poll() is not None, "the scheduler has ended", 120)
+    print(f"scheduler ended after {time.monotonic() - began:.1f} s")
+    assert scheduler.popen.returncode == 1
+    assert "start the scheduler again" in scheduler.log.read_text()
+    cluster.served = cluster.serve("s1")
+    assert_well(cluster)
+    print(f"all well after {time.monotonic() - began:.1f} s")

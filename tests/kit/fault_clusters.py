@@ -63,9 +63,8 @@ class Answer:
     def error(self) -> str:
         """What went wrong, in words; every failure has some."""
         assert self.status != 200
-        words = json.loads(self.text)["error"]
-        assert len(words) > 10
-        return str(words)
+        assert len(self.text) > 10
+        return self.text
 
 
 @dataclass(slots=True)
@@ -89,6 +88,9 @@ class Served:
     def executors(self) -> Mapping[str, Mapping[str, Any]]:
         got = httpx.get(f"{self.url}/v1/cluster/executors", timeout=30)
         return {each["executor_id"]: each for each in got.raise_for_status().json()}
+
+    def incarnations(self) -> Mapping[str, str]:
+        return {name: str(each["incarnation"]) for name, each in self.executors().items()}
 
     def state(self, executor: str) -> str:
         return str(self.executors().get(executor, {}).get("state", "absent"))
