@@ -45,7 +45,7 @@ class Node:
         """
         session = sessions.open_session(options.folder)
         process = await asyncio.create_subprocess_exec(
-            *tied.tied(node_options.command(options, session)),
+            *tied.guarded(node_options.command(options, session)),
             env={
                 **os.environ,
                 **node_options.environment(options.token_file),
