@@ -36,10 +36,14 @@ _FRAMES = ("", "ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING",
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A SELECT and its columns, c0 first."""
+    """A SELECT and its columns, c0 first.
+
+    `is_single` says that it may come from one row, whose columns the engine takes for constant.
+    """
 
     sql: str
     kinds: tuple[Kind, ...]
+    is_single: bool = False
 
     def columns(self, alias: str = "t") -> list[Column]:
         return [Column(f"{alias}.c{n}", kind) for n, kind in enumerate(self.kinds)]
@@ -87,42 +91,55 @@ def relations(depth: int) -> SearchStrategy[Relation]:
 def tables(draw: DrawFn) -> Relation:
     name = draw(st.sampled_from((*_TABLES, *_LARGER, *_LARGER)))
     columns = [Column(each, kind) for each, kind in _TABLES[name].items()]
-    return _select(columns, f"FROM {name}")
+    return _select(columns, f"FROM {name}", is_single=name == "lone")
 
 
-def _select(columns: Sequence[Column], rest: str, verb: str = "SELECT") -> Relation:
+def _select(
+    columns: Sequence[Column], rest: str, *, is_single: bool, verb: str = "SELECT"
+) -> Relation:
     chosen = columns[:_MOST_COLUMNS]
     listed = ", ".join(f"{column.name} AS c{n}" for n, column in enumerate(chosen))
-    return Relation(f"{verb} {listed} {rest}", tuple(column.kind for column in chosen))
+    return Relation(f"{verb} {listed} {rest}", tuple(each.kind for each in chosen), is_single)
 
 
 @st.composite
 def _filtered(draw: DrawFn, depth: int) -> Relation:
     inner = draw(relations(depth))
     condition = draw(expressions.condition(inner.columns()))
-    return _select(inner.columns(), f"FROM {inner.named()} WHERE {condition}")
+    rest = f"FROM {inner.named()} WHERE {condition}"
+    return _select(inner.columns(), rest, is_single=inner.is_single)
 
 
 @st.composite
 def _projected(draw: DrawFn, depth: int) -> Relation:
     inner = draw(relations(depth))
     chosen = draw(st.lists(expressions.expression(inner.columns()), min_size=1, max_size=4))
-    return _select(chosen, f"FROM {inner.named()}")
+    return _select(chosen, f"FROM {inner.named()}", is_single=inner.is_single)
 
 
 @st.composite
 def _joined(draw: DrawFn, depth: int) -> Relation:
     left, right = draw(relations(depth)), draw(relations(min(depth, 1)))
-    kind = draw(st.sampled_from(_JOINS))
+    kind = draw(st.sampled_from([each for each in _JOINS if _may_join(left, each, right)]))
+    is_single = left.is_single or right.is_single
     ours, theirs = left.columns("a"), right.columns("b")
     from_ = f"FROM {left.named('a')} {kind} {right.named('b')}"
     if kind != "CROSS JOIN":
         from_ += f" ON {draw(_matching(ours, theirs))}"
     if kind.startswith(("LEFT SEMI", "LEFT ANTI")):
-        return _select(ours, from_)
+        return _select(ours, from_, is_single=is_single)
     if kind.startswith(("RIGHT SEMI", "RIGHT ANTI")):
-        return _select(theirs, from_)
-    return _select([*ours[:3], *theirs[:3]], from_)
+        return _select(theirs, from_, is_single=is_single)
+    return _select([*ours[:3], *theirs[:3]], from_, is_single=is_single)
+
+
+def _may_join(left: Relation, kind: str, right: Relation) -> bool:
+    """Keep out what DataFusion 55 sorts wrongly: see the equalities of expressions."""
+    loses_left, loses_right = (
+        kind in ("RIGHT JOIN", "FULL JOIN"),
+        kind in ("LEFT JOIN", "FULL JOIN"),
+    )
+    return not ((loses_left and left.is_single) or (loses_right and right.is_single))
 
 
 @st.composite
@@ -150,7 +167,7 @@ def _grouped(draw: DrawFn, depth: int) -> Relation:
     if keys:
         rest += " GROUP BY " + by.format(", ".join(key.name for key in keys))
         rest += draw(st.sampled_from(("", "", "", " HAVING count(*) > 1")))
-    return _select([*keys, *values], rest)
+    return _select([*keys, *values], rest, is_single=inner.is_single or not keys)
 
 
 @st.composite
@@ -186,7 +203,7 @@ def _windowed(draw: DrawFn, depth: int) -> Relation:
     function = draw(
         _in_total_order(usable, partition) if is_total else _with_ties(usable, partition)
     )
-    return _select([function, *columns], f"FROM {inner.named()}")
+    return _select([function, *columns], f"FROM {inner.named()}", is_single=inner.is_single)
 
 
 @st.composite
@@ -231,9 +248,10 @@ def _combined(draw: DrawFn, depth: int) -> Relation:
     ours, theirs = ([_common(*pair, side) for pair in pairs] for side in (0, 1))
     word = draw(st.sampled_from(("UNION", "INTERSECT", "EXCEPT")))
     word += draw(st.sampled_from(("", " ALL")))
-    first = _select(ours, f"FROM {left.named()}")
-    second = _select(theirs, f"FROM {right.named()}")
-    return Relation(f"{first.sql} {word} {second.sql}", first.kinds)
+    is_single = left.is_single or right.is_single
+    first = _select(ours, f"FROM {left.named()}", is_single=is_single)
+    second = _select(theirs, f"FROM {right.named()}", is_single=is_single)
+    return Relation(f"{first.sql} {word} {second.sql}", first.kinds, is_single)
 
 
 def _common(left: Column, right: Column, side: int) -> Column:
@@ -245,7 +263,8 @@ def _common(left: Column, right: Column, side: int) -> Column:
 def _distinct(draw: DrawFn, depth: int) -> Relation:
     inner = draw(relations(depth))
     usable = expressions.exact(inner.columns()) or [Column("1", "int")]
-    return _select(usable, f"FROM {inner.named()}", "SELECT DISTINCT")
+    rest = f"FROM {inner.named()}"
+    return _select(usable, rest, is_single=inner.is_single, verb="SELECT DISTINCT")
 
 
 @st.composite
@@ -255,8 +274,9 @@ def _limited(draw: DrawFn, depth: int) -> Relation:
     if len(expressions.exact(inner.columns())) < len(inner.kinds):
         return inner
     order = ", ".join(f"c{n}" for n in range(len(inner.kinds)))
-    bounds = f"LIMIT {draw(st.integers(1, 20))} OFFSET {draw(st.integers(0, 2))}"
-    return _select(inner.columns(), f"FROM {inner.named()} ORDER BY {order} {bounds}")
+    limit, offset = draw(st.integers(1, 20)), draw(st.integers(0, 2))
+    rest = f"FROM {inner.named()} ORDER BY {order} LIMIT {limit} OFFSET {offset}"
+    return _select(inner.columns(), rest, is_single=inner.is_single or limit == 1)
 
 
 @st.composite
@@ -278,7 +298,8 @@ def _with_subquery(draw: DrawFn, depth: int) -> Relation:
         f"(SELECT count(*) {rows} WHERE {b.name} = {a.name}) < 2",
         f"{a.name} IN (SELECT {b.name} {rows}) OR {ours[0].name} IS NULL",
     )))  # fmt: skip
-    return _select(inner.columns(), f"FROM {inner.named()} WHERE {condition}")
+    is_single = inner.is_single or " = (SELECT" in condition
+    return _select(inner.columns(), f"FROM {inner.named()} WHERE {condition}", is_single=is_single)
 
 
 _Step = Callable[[int], SearchStrategy[Relation]]

@@ -100,3 +100,27 @@ SELECT s FROM l UNION SELECT 'b' UNION SELECT name FROM emp;
 
 -- name: UNION of dates and timestamps
 SELECT d AS x FROM moments UNION SELECT t_us FROM moments;
+
+-- name: join of an EXCEPT
+SELECT b.id, a.k FROM (SELECT k FROM l EXCEPT SELECT v FROM l) a JOIN emp b ON a.k = b.dept_id;
+
+-- name: right join of an EXCEPT of two columns
+SELECT b.id, a.k FROM (SELECT k, s FROM l EXCEPT SELECT v, s FROM l) a RIGHT JOIN emp b ON a.k = b.dept_id;
+
+-- name: right semi join of an EXCEPT
+SELECT b.id FROM (SELECT k FROM l EXCEPT SELECT v FROM l) a RIGHT SEMI JOIN emp b ON a.k = b.dept_id;
+
+-- name: right anti join of an EXCEPT
+SELECT b.id FROM (SELECT k FROM l EXCEPT SELECT v FROM l) a RIGHT ANTI JOIN emp b ON a.k = b.dept_id;
+
+-- name: join of an INTERSECT
+SELECT b.id, a.k FROM (SELECT k, s FROM l INTERSECT SELECT k, s FROM r) a JOIN emp b ON a.k = b.dept_id;
+
+-- name: anti join of an INTERSECT
+SELECT b.id FROM emp b LEFT ANTI JOIN (SELECT k, s FROM l INTERSECT SELECT k, s FROM r) a ON a.k = b.dept_id;
+
+-- name: left join of an EXCEPT ALL
+SELECT b.id, a.k FROM emp b LEFT JOIN (SELECT k, s FROM l EXCEPT ALL SELECT k, s FROM r) a ON a.k = b.dept_id;
+
+-- name: join of a join that only tests
+SELECT b.id, a.k FROM (SELECT DISTINCT l.k FROM l LEFT ANTI JOIN third ON l.k = third.k) a JOIN emp b ON a.k = b.dept_id;
