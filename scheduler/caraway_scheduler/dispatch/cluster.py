@@ -34,12 +34,11 @@ from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.placing import Slots, none_ready
-from caraway_scheduler.dispatch.running import ATTEMPTS, Query, Ran, StageRunner
+from caraway_scheduler.dispatch.running import ATTEMPTS, READY_WAIT_S, Query, Ran, StageRunner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 
 logger = logging.getLogger(__name__)
-_READY_WAIT_S = 10.0
 _STREAMS_PER_SLOT = 2
 _UNLIMITED = 2**50
 
@@ -197,7 +196,7 @@ class ClusterDispatch:
     async def _wait_for_executor(self) -> None:
         if self._membership.ready():
             return
-        if not await self._membership.wait_ready(1, _READY_WAIT_S):
+        if not await self._membership.wait_ready(1, READY_WAIT_S):
             raise none_ready()
 
     def _ready(self) -> list[ExecutorId]:
@@ -246,6 +245,7 @@ class ClusterDispatch:
             self._tallies,
             self._on_ran,
             self._local.run,
+            partial(self._membership.wait_ready, 1, READY_WAIT_S),
         )
         drive = Drive(planner, graph, runner)
         try:
@@ -269,7 +269,12 @@ class ClusterDispatch:
             )  # fmt: skip
 
         stream = MergedStream(
-            streams, analysis.schema, analysis.reads_only_catalog, close, openers[at_once:]
+            streams,
+            analysis.schema,
+            analysis.reads_only_catalog,
+            close,
+            openers[at_once:],
+            self._membership.lost,
         )
         return _Staged(stream, drive, runner)
 
@@ -318,7 +323,13 @@ class ClusterDispatch:
         except BaseException:
             ended()
             raise
-        merged = MergedStream([stream], stream.schema, stream.reads_only_catalog, ended)
+        merged = MergedStream(
+            [stream],
+            stream.schema,
+            stream.reads_only_catalog,
+            ended,
+            on_lost=self._membership.lost,
+        )
         merged.written = stream.written
         return merged
 

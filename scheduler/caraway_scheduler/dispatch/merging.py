@@ -13,7 +13,7 @@ from caraway_core.errors import (
     PartLostError,
     ShuttingDownError,
 )
-from caraway_core.ids import TableName
+from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 
 Opener = Callable[[], Awaitable[BatchStream]]
@@ -38,7 +38,9 @@ class MergedStream:
         reads_only_catalog: bool,
         on_close: Callable[[int, int], None],
         openers: Sequence[Opener] = (),
+        on_lost: Callable[[ExecutorId, str], None] = lambda _executor_id, _cause: None,
     ) -> None:
+        self._on_lost = on_lost
         self.schema = schema
         self.reads_only_catalog = reads_only_catalog
         self.written: TableName | None = None
@@ -79,7 +81,7 @@ class MergedStream:
         except BaseException as exc:
             await self.aclose()
             if isinstance(exc, _CUT):
-                raise _cut_short(exc) from exc
+                raise self._cut_short(exc) from exc
             raise
 
     async def _read(self, stream: BatchStream) -> None:
@@ -92,7 +94,7 @@ class MergedStream:
                 stream = await self._openers.popleft()()
                 self._streams.append(stream)
         except _CUT as exc:
-            await self._queue.put(_cut_short(exc))
+            await self._queue.put(self._cut_short(exc))
         except Exception as exc:
             await self._queue.put(exc)
         else:
@@ -102,6 +104,13 @@ class MergedStream:
         self._rows += batch.num_rows
         self._size_bytes += batch.nbytes
         return restored(batch, self.schema)
+
+    def _cut_short(self, exc: CarawayError) -> ExecutionError:
+        if isinstance(exc, ExecutorLostError):
+            self._on_lost(exc.executor_id, exc.cause)
+        return ExecutionError(
+            f"the answer is cut short, because {exc.message}; run the statement again"
+        )
 
     async def aclose(self) -> None:
         on_close, self._on_close = self._on_close, None
@@ -124,9 +133,3 @@ def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _cut_short(exc: CarawayError) -> ExecutionError:
-    return ExecutionError(
-        f"the answer is cut short, because {exc.message}; run the statement again"
-    )

@@ -11,6 +11,7 @@ from caraway_core.errors import (
     CarawayError,
     ExecutionError,
     ExecutorLostError,
+    OverloadedError,
     PartLostError,
     ShuttingDownError,
 )
@@ -32,6 +33,8 @@ from caraway_scheduler.dispatch.tallies import DispatchTallies
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3
+READY_WAIT_S = 10.0
+"""How long a query waits for an executor when there is none: actors come back within seconds."""
 HERE_BYTES = 1024 * 1024
 Here = Callable[[Task, Sequence[TaskTable]], Coroutine[Any, Any, BatchStream]]
 """Runs a task in this process."""
@@ -79,7 +82,9 @@ class StageRunner:
         tallies: DispatchTallies,
         on_ran: Callable[[Ran], None],
         here: Here,
+        wait_ready: Callable[[], Coroutine[Any, Any, bool]],
     ) -> None:
+        self._wait_ready = wait_ready
         self._here = here
         self.is_answered_here = False
         self._on_ran = on_ran
@@ -178,7 +183,7 @@ class StageRunner:
             try:
                 return await call(executor_id, self._task(stage, number), inputs)
             except ExecutorLostError as exc:
-                self._lose(exc.executor_id, exc.cause)
+                await self._lose(exc.executor_id, exc.cause)
                 last: CarawayError = exc
             except ShuttingDownError as exc:
                 # It drains: what it made stays, but work goes elsewhere.
@@ -238,9 +243,14 @@ class StageRunner:
             return [outcome.parts[number] for outcome in made]
         return [part for outcome in made for part in outcome.parts]
 
-    def _lose(self, executor_id: ExecutorId, cause: str) -> None:
+    async def _lose(self, executor_id: ExecutorId, cause: str) -> None:
         self._on_lost(executor_id, cause)
-        self._slots.lose(executor_id)
+        try:
+            self._slots.lose(executor_id)
+        except OverloadedError:
+            if not await self._wait_ready():
+                raise
+            self._slots.lose(executor_id)
         for key, task in list(self._tasks.items()):
             if _is_made(task) and any(
                 part.executor_id == executor_id for part in task.result().parts

@@ -21,9 +21,11 @@ from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import FileScan, FilesTable, TableSpec
 from caraway_engine.stages import Policy
+from caraway_scheduler.dispatch import cluster as dispatching
 from caraway_scheduler.dispatch import running
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.engine import memory, snapshot
+from tests.kit.faults import nothing
 
 ROWS = 3000
 JOIN = (
@@ -172,8 +174,10 @@ async def test_an_executor_lost_after_it_made_its_part_has_it_made_again(
 
 @on_three
 async def test_without_any_executor_the_query_ends_with_a_clear_error(
-    cluster: InProcessCluster,
+    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(dispatching, "READY_WAIT_S", 0.2)
+
     async def lose(_executor_id: ExecutorId, _task: Task) -> None:
         for each in (E1, E2, E3):
             await cluster.fleet.lose(each)
@@ -182,6 +186,37 @@ async def test_without_any_executor_the_query_ends_with_a_clear_error(
 
     with pytest.raises(OverloadedError, match="no executor is ready"):
         await cluster.execute(JOIN)
+
+
+@on_three
+async def test_a_query_waits_for_executors_that_come_back(cluster: InProcessCluster) -> None:
+    async def lose(_executor_id: ExecutorId, _task: Task) -> None:
+        cluster.fleet.before = nothing
+        for each in (E1, E2, E3):
+            await cluster.fleet.lose(each)
+            cluster.membership.lost(each, "killed")
+        asyncio.get_running_loop().call_later(0.3, cluster.fleet.start, E2)
+
+    cluster.fleet.before = lose
+
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+
+
+@on_three
+async def test_a_loss_in_the_middle_of_an_answer_ends_it_and_is_told(
+    cluster: InProcessCluster,
+) -> None:
+    sql = "SELECT a.v, b.v AS w FROM facts a JOIN facts b ON a.k % 3 = b.k % 3"
+    stream = await cluster.dispatch.execute(new_query_id(), Statement(sql, {}))
+    await anext(aiter(stream))
+    for each in (E1, E2, E3):
+        await cluster.fleet.lose(each)
+
+    with pytest.raises(ExecutionError, match="the answer is cut short"):
+        async for _ in stream:
+            pass
+
+    assert len(cluster.membership.ready()) < 3
 
 
 @on_three
