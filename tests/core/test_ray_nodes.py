@@ -21,7 +21,7 @@ from caraway_core.ray_nodes import (
 )
 from caraway_core.settings import Address
 from tests.kit.deadlines import until
-from tests.kit.ray_cluster import MARK, marked, start
+from tests.kit.ray_cluster import MARK, close_sessions, marked, start
 
 HEAD = Address("127.201.7.1", 19_000 + os.getpid() % 900)
 
@@ -134,6 +134,7 @@ def test_killed_process_takes_its_node_with_it(tmp_path: Path) -> None:
     assert any("gcs_server" in title for title in marked(mark).values())
     process.kill()
     until(lambda: not marked(mark), "no process is left", 30)
+    close_sessions(tmp_path)
 
 
 def test_program_is_tied_to_its_parent(tmp_path: Path) -> None:

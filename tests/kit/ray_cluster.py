@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from caraway_core import ray_nodes
+from caraway_core.ray_nodes import sessions
 from caraway_core.settings import Address
 from tests.kit.deadlines import until
 
@@ -180,6 +181,13 @@ def ray_cluster(
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.popen.wait(_STOP_S)
         assert_nothing_left(mark)
+        close_sessions(folder)
+
+
+def close_sessions(folder: Path) -> None:
+    """Remove what a process that was killed could not."""
+    for note in folder.glob("*/ray"):
+        sessions.close_session(note)
 
 
 def assert_nothing_left(mark: str) -> None:
