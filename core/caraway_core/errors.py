@@ -7,6 +7,7 @@ CarawayError
 ├── DatasetError             a dataset that cannot be loaded; carries a stable code
 ├── ShuttingDownError        work that arrived after the process began to stop
 ├── ExecutorLostError        an executor is gone or does not answer
+├── NotDistributableError    a statement that turns out to be one that runs whole
 ├── PartLostError            a table of an exchange is gone with the executor that made it
 ├── CatalogMovedError        a task names a version of the catalog that the executor has not
 └── QueryError               one statement failed; the process lives on
@@ -104,6 +105,10 @@ class ExecutorLostError(CarawayError):
         super().__init__(f"executor '{executor_id}' is lost: {cause}")
         self.executor_id = executor_id
         self.cause = cause
+
+
+class NotDistributableError(CarawayError):
+    """A statement cannot be cut, which showed only while it was; it can still run whole."""
 
 
 class PartLostError(CarawayError):

@@ -28,6 +28,8 @@ def new(settings: EngineSettings, partitions: int, share: float, measured: bool)
         .set("datafusion.execution.listing_table_ignore_subdirectory", "false")
         .set("datafusion.execution.spill_compression", settings.spill_compression)
         .set("datafusion.execution.collect_statistics", str(measured).lower())
+        # It forgets a column that has no bound yet: wrong minima. apache/datafusion#25147
+        .set("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", "false")
     )
     runtime = RuntimeEnvBuilder()
     if settings.memory_limit_bytes:

@@ -22,7 +22,7 @@ _TOKEN = re.compile(
     | ::
     | (?<![\w\])"'$]):(?P<colon>[A-Za-z_]\w*)
     | \$(?P<dollar>\w+)
-    | \?(?P<numbered>\d+)
+    | \?(?P<numbered>\d+)(?=(?P<after>\w)?)
     | (?P<mark>\?(?=(?P<glued>\w)?))
     """,
     re.VERBOSE | re.DOTALL,
@@ -79,7 +79,7 @@ def find(sql: str) -> Placeholders:
         if not name:
             return match[0]
         names.add(name)
-        return f"${name}"
+        return f"${name} " if match["after"] else f"${name}"
 
     rewritten = _TOKEN.sub(replace, sql)
     if marks and len(names) != marks:

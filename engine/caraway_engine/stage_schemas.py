@@ -12,6 +12,7 @@ from substrait.algebra_pb2 import Rel
 from substrait.plan_pb2 import Plan
 from substrait.type_pb2 import Type
 
+from caraway_core.errors import NotDistributableError
 from caraway_core.protocols.fleet import TaskTable
 from caraway_engine import fragments
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
@@ -37,7 +38,12 @@ class StageSchemas:
         return _TOKEN.sub("", str(self._planned(plan).logical_plan().display_indent()))
 
     def _planned(self, plan: bytes) -> DataFrame:
-        return fragments.plan(self._context, plan, self._inputs, list(self._known.values()))
+        try:
+            return fragments.plan(self._context, plan, self._inputs, list(self._known.values()))
+        except Exception as exc:  # Whatever the engine says: the statement can still run whole.
+            raise NotDistributableError(
+                f"a piece of it cannot be planned ({str(exc).splitlines()[0][:200]})"
+            ) from exc
 
     def leaf(self, name: str, schema: pa.Schema) -> Rel:
         self._known[name] = TaskTable(name, schema, ())

@@ -120,6 +120,17 @@ class Planner:
 
     def reading(self, stage: Stage, mode: Mode, size_bytes: float) -> Part:
         """Make the part that reads what a stage made."""
+        if mode is Mode.OWN and stage.layout == "single":
+            # What one task made is whole for whoever reads it, beside shares of tables too.
+            mode = Mode.ALL
+        return self._reading(stage, mode, size_bytes)
+
+    def beside(self, stage: Stage, size_bytes: float) -> Part:
+        """Make the part in which each slot reads some of what a stage made, and no two the same."""
+        own = self._reading(stage, Mode.OWN, size_bytes)
+        return Part(own.rel, size_bytes, "slots", self.cluster.slots, own.readings)
+
+    def _reading(self, stage: Stage, mode: Mode, size_bytes: float) -> Part:
         name = INPUT_PREFIX + stage.name
         schema = stage.schema
         for _ in range(stage.hashed.extra if stage.hashed else 0):

@@ -213,8 +213,7 @@ def _beside(planner: "Planner", part: Part, path: str) -> Part:
         return part
     stage, measured = planner.kept(part, path, "one side of a union")
     size = measured.size_bytes if measured else part.size_bytes
-    own = planner.reading(stage, Mode.OWN, size)
-    return Part(own.rel, size, "slots", planner.cluster.slots, own.readings)
+    return planner.beside(stage, size)
 
 
 Visit = Callable[["Planner", Rel, str], Part | None]

@@ -13,6 +13,7 @@ from caraway_core.errors import (
     CatalogMovedError,
     ExecutionError,
     ExecutorLostError,
+    NotDistributableError,
     ShuttingDownError,
 )
 from caraway_core.ids import ExecutorId, QueryId, TableName
@@ -126,11 +127,14 @@ class ClusterDispatch:
             return await self._at_owner(query_id, statement, analysis)
         await self._wait_for_executor()
         if self._cluster(session).divided(analysis.widest_reads):
-            planner, graph = await asyncio.to_thread(self._planned, session, analysis)
-            self._tallies.planned((time.perf_counter() - started) * 1000)
-            if graph.stages or graph.root is None or graph.root.layout != "single":
-                staged = await self._staged(query_id, session, analysis, planner, graph)
-                return staged.stream
+            try:
+                planner, graph = await asyncio.to_thread(self._planned, session, analysis)
+                self._tallies.planned((time.perf_counter() - started) * 1000)
+                if graph.stages or graph.root is None or graph.root.layout != "single":
+                    staged = await self._staged(query_id, session, analysis, planner, graph)
+                    return staged.stream
+            except NotDistributableError as exc:
+                logger.info("runs whole", extra={"query_id": query_id, "cause": exc.message})
         return await self._whole(query_id, statement, analysis)
 
     async def _explained(
@@ -147,14 +151,20 @@ class ClusterDispatch:
         await self._wait_for_executor()
         if not self._cluster(session).divided(analysis.widest_reads):
             return await self._explained_whole(query_id, statement, analysis, inner)
-        planner, graph = await asyncio.to_thread(self._planned, session, analysis)
+        try:
+            planner, graph = await asyncio.to_thread(self._planned, session, analysis)
+            foreseen = graph if inner.is_run else None
+            if foreseen is None:
+                foreseen = await asyncio.to_thread(explaining.foreseen, planner)
+        except NotDistributableError as exc:
+            analysis = replace(analysis, objection=exc.message)
+            return await self._explained_whole(query_id, statement, analysis, inner)
         if not graph.stages and graph.root is not None and graph.root.layout == "single":
             return await self._explained_whole(query_id, statement, analysis, inner)
         if inner.is_run:
             return await self._explained_run(query_id, session, analysis, planner, graph)
-        graph = await asyncio.to_thread(explaining.foreseen, planner)
         slots = Slots(self._ready, planner.cluster.slots)
-        text = explaining.describe(graph, planner.schemas.text, slots.executor)
+        text = explaining.describe(foreseen, planner.schemas.text, slots.executor)
         local = await self._local.execute(query_id, statement)
         return explaining.ExplainedStream(local, {"distributed_plan": text})
 
