@@ -5,11 +5,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
+import yaml
+
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from tests.differential.datasets import Dataset
+from tests.differential.http_runner import OverHttp
 from tests.differential.runners import Distributed, Opening
 from tests.kit.clusters import in_process_cluster
+from tests.kit.deadlines import until
+from tests.kit.ray_cluster import ray_cluster
 
 
 def in_process(executors: int, policy: Policy) -> Opening:
@@ -29,3 +35,35 @@ def in_process(executors: int, policy: Policy) -> Opening:
                 yield cluster
 
     return opening
+
+
+def real(executors: int) -> Opening:
+    """Executors on Ray behind the HTTP interface of a scheduler, by the real commands."""
+
+    @asynccontextmanager
+    async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
+        with tempfile.TemporaryDirectory() as name:
+            manifest = _eager(dataset, Path(name))
+            with ray_cluster(Path(name), executors) as cluster:
+                scheduler = cluster.begin_scheduler("s1", manifest).wait_up()
+                url = f"http://{scheduler.facts['http']}"
+                until(lambda: _is_ready(url, executors), "every executor is ready", 120)
+                async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+                    yield OverHttp(client)
+
+    return opening
+
+
+def _eager(dataset: Dataset, folder: Path) -> Path:
+    """Write a manifest of the dataset under which tables of any size are shared out."""
+    content = yaml.safe_load(dataset.manifest().read_text())
+    sizes = {"small_table_size": "0", "broadcast_size": "16KiB", "gather_size": "4KiB"}
+    content["runtime"] = {"query": {"distribution": sizes}}
+    path = folder / "caraway.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    return path
+
+
+def _is_ready(url: str, executors: int) -> bool:
+    answer = httpx.get(f"{url}/v1/ready", params={"min_ready_executors": executors})
+    return answer.status_code == httpx.codes.OK

@@ -16,8 +16,13 @@ RUNNERS = {
     "two-in-process": cluster_runners.in_process(2, Policy(small_table_bytes=0)),
     "two-by-hash": cluster_runners.in_process(2, EAGER),
     "three-in-process": cluster_runners.in_process(3, TINY),
+    "two-real": cluster_runners.real(2),
+    "three-real": cluster_runners.real(3),
 }
-"""Each suite runs once over every one of these."""
+"""Each suite runs once over every one of these; over those on Ray in the full suite only."""
+PARAMS = [
+    pytest.param(name, marks=pytest.mark.full if name.endswith("-real") else ()) for name in RUNNERS
+]
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +36,7 @@ def small_reference(small: Dataset) -> Iterator[Runner]:
         yield reference
 
 
-@pytest.fixture(scope="module", params=RUNNERS)
+@pytest.fixture(scope="module", params=PARAMS)
 def opening(request: pytest.FixtureRequest) -> Opening:
     """How to open the runner that this module now runs over."""
     return RUNNERS[request.param]
