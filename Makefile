@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 MANIFEST ?= examples/quickstart
 
-.PHONY: setup run test test-full check format bench lock clean
+.PHONY: setup run test test-cluster test-full check format bench lock clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -24,6 +24,9 @@ run: setup
 
 test: setup
 	$(PYTEST) -m "not full"
+
+test-cluster: setup
+	$(PYTEST) -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
 
 test-full: setup
 	$(PYTEST)
