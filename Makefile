@@ -26,10 +26,10 @@ test: setup
 	$(PYTEST) -m "not full"
 
 test-cluster: setup
-	$(PYTEST) -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
+	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
 
 test-full: setup
-	$(PYTEST)
+	$(PYTEST) -o timeout=400
 
 check: setup
 	$(BIN)/ruff format --no-cache --check .
