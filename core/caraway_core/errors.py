@@ -10,6 +10,9 @@ CarawayError
 ├── NotDistributableError    a statement that turns out to be one that runs whole
 ├── PartLostError            a table of an exchange is gone with the executor that made it
 ├── CatalogMovedError        a task names a version of the catalog that the executor has not
+├── StateAwayError           the state store does not answer; come back after `retry_after_s`
+├── JobNotFoundError         no such job, or one of somebody else
+├── JobConflictError         an Idempotency-Key was used for another statement
 └── QueryError               one statement failed; the process lives on
     ├── InvalidQueryError        the statement or its parameters are wrong
     ├── QueryForbiddenError      the caller may not do this
@@ -17,7 +20,10 @@ CarawayError
     ├── QueryCancelledError      somebody cancelled it
     ├── OverloadedError          the queue is full; come back after `retry_after_s`
     ├── OutOfMemoryQueryError    it does not fit in the memory limit
+    ├── AnswerCutError           an executor was lost in the middle of the answer
+    ├── ResultTooLargeError      an answer that is stored grows beyond what was allowed
     └── ExecutionError           a source or the engine failed while it ran
+        └── ResultStoreError     an answer cannot be stored, or cannot be read from its store
 """
 
 from collections.abc import Sequence
@@ -127,6 +133,22 @@ class CatalogMovedError(CarawayError):
         self.version = version
 
 
+class StateAwayError(CarawayError):
+    """The state store does not answer; nothing was done, and nothing is lost."""
+
+    def __init__(self, message: str, retry_after_s: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class JobNotFoundError(CarawayError):
+    """There is no such job among those of the caller."""
+
+
+class JobConflictError(CarawayError):
+    """An Idempotency-Key came back with another statement."""
+
+
 class QueryError(CarawayError):
     """One statement failed."""
 
@@ -161,3 +183,15 @@ class OutOfMemoryQueryError(QueryError):
 
 class ExecutionError(QueryError):
     """A source or the engine failed while the statement ran."""
+
+
+class AnswerCutError(QueryError):
+    """An executor was lost while the answer was read; the statement may be run again."""
+
+
+class ResultTooLargeError(QueryError):
+    """An answer that is stored grows beyond what was allowed."""
+
+
+class ResultStoreError(ExecutionError):
+    """An answer cannot be stored, or cannot be read from where it was stored."""

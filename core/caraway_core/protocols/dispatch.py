@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import TableSpec
 
 Scalar = None | bool | int | float | str | list[Any]
@@ -29,12 +30,16 @@ class Statement:
 
     `parameters` maps the name of each placeholder (`1`, `2`, ... for positional ones) to a value.
     `may_write` says whether the caller may write at all; `writable` names the tables that take it.
+    With `store` the rows are stored where they are made, and word of the chunks comes back.
+    Work `in_background` never takes a place that a statement with a waiting reader could have.
     """
 
     sql: str
     parameters: Mapping[str, Scalar]
     may_write: bool = False
     writable: frozenset[TableName] = frozenset()
+    store: StoreOrder | None = None
+    in_background: bool = False
 
 
 class BatchStream(Protocol):
@@ -117,12 +122,26 @@ class Executor(Protocol):
     def close(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a statement is. Totals grow while its later stages are being planned."""
+
+    stages_done: int = 0
+    stages_total: int = 0
+    tasks_done: int = 0
+    tasks_total: int = 0
+
+
 class Dispatch(Protocol):
     """Sends work to executors and brings their rows back."""
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]: ...
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
+
+    def progress(self, query_id: QueryId) -> Progress | None:
+        """Tell how far a statement is that is under way here in several steps."""
+        ...
 
     def executors(self) -> tuple[ExecutorStatus, ...]: ...
 

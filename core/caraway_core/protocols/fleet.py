@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import TableSpec
 
 PROTOCOL_VERSION = 1
@@ -138,6 +139,9 @@ class Task:
     """Of the rows that come out, before anything is split."""
     shares: tuple[Share, ...] = ()
     split: Split | None = None
+    store: StoreOrder | None = None
+    """Of a task that is streamed: its rows are stored, and word of the chunks comes back."""
+    in_background: bool = False
 
 
 @dataclass(frozen=True, slots=True)

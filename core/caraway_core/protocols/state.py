@@ -19,7 +19,8 @@ class StateStore(Protocol):
 
     Keys are `/`-separated paths. What a write method returned from is durable. Revisions grow
     over the whole store: a later write of any key has a greater one. Each method raises
-    CarawayError when the store cannot do its work, and ShuttingDownError once it is closed.
+    StateAwayError when the store does not answer, CarawayError when it cannot do its work, and
+    ShuttingDownError once it is closed.
     """
 
     async def check(self) -> Sequence[str]:

@@ -22,6 +22,7 @@ from caraway_core.protocols.dispatch import (
     CatalogSnapshot,
     Executor,
     ExecutorStatus,
+    Progress,
     Statement,
 )
 from caraway_core.protocols.fleet import Fleet, Share, TableCatalog, Task, TaskTable
@@ -103,6 +104,9 @@ class ClusterDispatch:
                 if attempt == ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
+
+    def progress(self, query_id: QueryId) -> Progress | None:
+        return None
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         return self._membership.executors()

@@ -15,6 +15,7 @@ from caraway_core.protocols.dispatch import (
     CatalogSnapshot,
     Executor,
     ExecutorStatus,
+    Progress,
     Statement,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
@@ -54,6 +55,9 @@ class InProcessDispatch:
             self._count(is_whole=False)
             raise
         return _Counted(stream, self._count)
+
+    def progress(self, query_id: QueryId) -> Progress | None:
+        return None
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         return (

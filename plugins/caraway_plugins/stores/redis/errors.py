@@ -2,7 +2,7 @@
 
 from redis import exceptions
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, StateAwayError
 
 _SIGN_IN = "put the right user and password in the URL of the state store"
 _REACH = "check that the server runs, and that this machine can reach it"
@@ -45,10 +45,6 @@ _PASSING = (
 )
 
 
-class StoreAwayError(CarawayError):
-    """The server did not answer in the time given."""
-
-
 def is_passing(exc: BaseException) -> bool:
     """Whether another attempt may succeed: the server is away, or is starting."""
     return isinstance(exc, _PASSING) and _advice(exc) not in (_SIGN_IN, _RIGHTS, _TLS)
@@ -56,7 +52,7 @@ def is_passing(exc: BaseException) -> bool:
 
 def explained(server: str, exc: BaseException) -> CarawayError:
     """Turn an error of the client into ours, with what to do."""
-    kind = StoreAwayError if is_passing(exc) else CarawayError
+    kind = StateAwayError if is_passing(exc) else CarawayError
     return kind(f"state store {server}: {str(exc) or type(exc).__name__}; {_advice(exc)}")
 
 

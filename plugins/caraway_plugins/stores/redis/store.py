@@ -11,11 +11,10 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores.redis import address, durability, errors
 from caraway_plugins.stores.redis.address import ServerAddress
-from caraway_plugins.stores.redis.errors import StoreAwayError
 from caraway_plugins.stores.redis.lane import Lane
 from caraway_plugins.stores.watching import Beginnings, Page, Watcher
 
@@ -142,7 +141,7 @@ class RedisStateStore:
         while True:
             try:
                 answer = await self._reads.run("changes", prefix, after, _PAGE_ENTRIES)
-            except StoreAwayError as exc:
+            except StateAwayError as exc:
                 # The lane has paused between its attempts; a watcher outlasts the server.
                 logger.warning("watching goes on when the state store is back",
                                extra={"prefix": prefix, "reason": exc.message})  # fmt: skip

@@ -1,0 +1,124 @@
+"""Rows that stay where they are made: an order to store an answer, and word of what was stored.
+
+A statement or task with a `StoreOrder` runs as any other, only that its rows go to a result store
+from where they are made. What comes back is a stream in the `STORED` schema, a row a chunk; the
+schema of the rows themselves is in its metadata.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.tables import StoreSpec
+
+FIRST_ROWS = 10_000
+"""The first chunk is closed at so many rows, so that a reader sees something soon."""
+CHUNK_BYTES = 4 * 1024 * 1024
+"""Every later chunk is closed at so many bytes, but not before it has `FIRST_ROWS` rows."""
+
+_FIELDS = [
+    pa.field("task", pa.int32(), nullable=False),
+    pa.field("attempt", pa.int32(), nullable=False),
+    pa.field("index", pa.int32(), nullable=False),
+    pa.field("row_count", pa.int64(), nullable=False),
+    pa.field("size_bytes", pa.int64(), nullable=False),
+    pa.field("sha256", pa.string(), nullable=False),
+]
+_ANSWER = b"caraway.answer"
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPlace:
+    """Where a result store is, in the form that crosses to executors.
+
+    `kind` is a name of `registry.RESULT_STORES`; `path` is an absolute folder, or a prefix in the
+    bucket of `store`, whose options may hold secrets.
+    """
+
+    kind: str
+    path: str
+    store: StoreSpec | None = None
+
+    @property
+    def title(self) -> str:
+        """The place as a user would write it."""
+        if self.store is None:
+            return self.path
+        return f"{self.store.kind}://{self.store.bucket}/{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOrder:
+    """Where the rows of an answer go.
+
+    Several tasks may make one answer: `task` and `attempt` tell their chunks apart, and of each
+    task only those of its last attempt count. `schema`, where given, is the one that the rows are
+    stored in; tasks know their columns only by position. `most_bytes` bounds what one task stores.
+    """
+
+    place: ResultPlace
+    key: str
+    most_bytes: int | None = None
+    schema: pa.Schema | None = field(default=None, repr=False)
+    task: int = 0
+    attempt: int = 0
+    first_rows: int = FIRST_ROWS
+    chunk_bytes: int = CHUNK_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk, and which attempt of which task stored it."""
+
+    task: int
+    attempt: int
+    chunk: ChunkInfo
+
+
+def stored_schema(answer: pa.Schema) -> pa.Schema:
+    """Return the schema of word about chunks of rows in the schema `answer`."""
+    return pa.schema(_FIELDS, metadata={_ANSWER: answer.serialize().to_pybytes()})
+
+
+def answer_schema(stored: pa.Schema) -> pa.Schema:
+    """Return the schema of the rows themselves."""
+    return pa.ipc.read_schema(pa.py_buffer(stored.metadata[_ANSWER]))
+
+
+def pack(chunks: Sequence[StoredChunk], schema: pa.Schema) -> pa.RecordBatch:
+    rows = [
+        {
+            "task": each.task,
+            "attempt": each.attempt,
+            "index": each.chunk.index,
+            "row_count": each.chunk.row_count,
+            "size_bytes": each.chunk.size_bytes,
+            "sha256": each.chunk.sha256,
+        }
+        for each in chunks
+    ]
+    return pa.RecordBatch.from_pylist(rows, schema=schema)
+
+
+def unpack(batch: pa.RecordBatch) -> Sequence[StoredChunk]:
+    return [
+        StoredChunk(
+            row["task"],
+            row["attempt"],
+            ChunkInfo(row["index"], row["row_count"], row["size_bytes"], row["sha256"]),
+        )
+        for row in batch.to_pylist()
+    ]
+
+
+def in_order(chunks: Iterable[StoredChunk]) -> Sequence[ChunkInfo]:
+    """Return the chunks that count, in the order of the rows: of each task the last attempt."""
+    last: dict[int, int] = {}
+    found = list(chunks)
+    for each in found:
+        last[each.task] = max(each.attempt, last.get(each.task, 0))
+    counting = [each for each in found if each.attempt == last[each.task]]
+    counting.sort(key=lambda each: (each.task, each.chunk.index))
+    return [each.chunk for each in counting]
