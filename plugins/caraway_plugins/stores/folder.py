@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError, ExecutionError
+from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
+from caraway_core.protocols.storing import ResultPlace
 from caraway_plugins.stores.durable import Workshop, publish
 from caraway_plugins.stores.hashing import HashingWriter, digest
 
@@ -30,7 +31,7 @@ class FolderResultStore:
     still lives: each reader gets the bytes that its own ChunkInfo stands for.
 
     Raises:
-        CarawayError: the folder cannot be written to.
+        ResultStoreError: the folder cannot be written to.
     """
 
     def __init__(self, root: Path) -> None:
@@ -39,12 +40,16 @@ class FolderResultStore:
         try:
             orphans = self._workshop.open()
         except OSError as exc:
-            raise CarawayError(
+            raise ResultStoreError(
                 f"result store {root}: {exc.strerror}; give user {os.geteuid()} the right to "
                 "write to this folder, or name another one"
             ) from exc
         if orphans:
             logger.info("orphaned results removed", extra={"count": orphans})
+
+    @classmethod
+    def at(cls, place: ResultPlace) -> "FolderResultStore":
+        return cls(Path(place.path))
 
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
@@ -53,7 +58,7 @@ class FolderResultStore:
 
         Raises:
             CarawayError: the key or the index cannot name a file.
-            ExecutionError: the chunk cannot be stored; nothing of it stays behind.
+            ResultStoreError: the chunk cannot be stored; nothing of it stays behind.
         """
         return await asyncio.to_thread(self._write, key, index, schema, batches)
 
@@ -65,7 +70,7 @@ class FolderResultStore:
 
         Raises:
             CarawayError: the key or the checksum cannot name a file.
-            ExecutionError: the chunk is missing, or its bytes are not those that were written.
+            ResultStoreError: the chunk is missing, or its bytes are not those that were written.
         """
         path = self._path(key, chunk.index, chunk.sha256)
         with _failing("read", key, chunk.index):
@@ -82,14 +87,14 @@ class FolderResultStore:
         try:
             await asyncio.to_thread(self._workshop.discard, folder)
         except OSError as exc:
-            raise ExecutionError(f"result '{key}' cannot be deleted: {exc}") from exc
+            raise ResultStoreError(f"result '{key}' cannot be deleted: {exc}") from exc
 
     async def keys(self) -> Sequence[str]:
         """Return the keys that have chunks, sorted."""
         try:
             return await asyncio.to_thread(self._keys)
         except OSError as exc:
-            raise ExecutionError(f"results in {self._root} cannot be listed: {exc}") from exc
+            raise ResultStoreError(f"results in {self._root} cannot be listed: {exc}") from exc
 
     def _write(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
@@ -136,7 +141,7 @@ def _has_chunks(folder: Path) -> bool:
 
 def _check(handle: io.BufferedReader, key: str, chunk: ChunkInfo) -> None:
     if digest(handle) != chunk.sha256:
-        raise ExecutionError(
+        raise ResultStoreError(
             f"result '{key}': chunk {chunk.index} is damaged on disk; run the query again, "
             "and check the disk"
         )
@@ -149,12 +154,12 @@ def _failing(what: str, key: str, index: int) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as exc:
-        raise ExecutionError(
+        raise ResultStoreError(
             f"result '{key}': chunk {index} cannot be {what}, it is gone: it expired or was "
             "deleted; run the query again"
         ) from exc
     except (OSError, pa.ArrowException) as exc:
-        raise ExecutionError(
+        raise ResultStoreError(
             f"result '{key}': chunk {index} cannot be {what}: {exc}; "
             "check the space and the rights on the disk of the result store"
         ) from exc
