@@ -15,6 +15,7 @@ CarawayError
 ├── JobConflictError         an Idempotency-Key was used for another statement
 └── QueryError               one statement failed; the process lives on
     ├── InvalidQueryError        the statement or its parameters are wrong
+    │   └── ParametersError          the values do not fit the statement
     ├── QueryForbiddenError      the caller may not do this
     ├── QueryTimeoutError        the time limit passed
     ├── QueryCancelledError      somebody cancelled it
@@ -155,6 +156,10 @@ class QueryError(CarawayError):
 
 class InvalidQueryError(QueryError):
     """The statement or its parameters are wrong, or its data cannot be computed with."""
+
+
+class ParametersError(InvalidQueryError):
+    """The values that were given do not fit the placeholders of the statement."""
 
 
 class QueryForbiddenError(QueryError):

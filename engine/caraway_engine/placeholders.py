@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from caraway_core.errors import InvalidQueryError
+from caraway_core.errors import ParametersError
 
 # Order matters: what may contain a placeholder's characters is consumed first.
 _TOKEN = re.compile(
@@ -40,16 +40,16 @@ class Placeholders:
         """Compare what the statement needs with what was given.
 
         Raises:
-            InvalidQueryError: a value is missing, or one was given that nothing uses.
+            ParametersError: a value is missing, or one was given that nothing uses.
         """
         given = set(given)
         if missing := sorted(self.names - given, key=_natural):
-            raise InvalidQueryError(
+            raise ParametersError(
                 f"no value for parameter {_spell(missing)}; "
                 f"{_given(given)} Add the missing ones to `parameters`."
             )
         if extra := sorted(given - self.names, key=_natural):
-            raise InvalidQueryError(
+            raise ParametersError(
                 f"the statement does not use parameter {_spell(extra)}; "
                 + (
                     f"it uses {_spell(sorted(self.names, key=_natural))}."
@@ -64,7 +64,7 @@ def find(sql: str) -> Placeholders:
     """Rewrite the placeholders of `sql`.
 
     Raises:
-        InvalidQueryError: `?` and `$1` are mixed.
+        ParametersError: `?` and `$1` are mixed.
     """
     names: set[str] = set()
     marks = 0
@@ -83,7 +83,7 @@ def find(sql: str) -> Placeholders:
 
     rewritten = _TOKEN.sub(replace, sql)
     if marks and len(names) != marks:
-        raise InvalidQueryError("a statement uses either ? or named and numbered parameters")
+        raise ParametersError("a statement uses either ? or named and numbered parameters")
     return Placeholders(rewritten, frozenset(names))
 
 

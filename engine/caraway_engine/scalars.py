@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.errors import InvalidQueryError
+from caraway_core.errors import ParametersError
 
 _INT64 = range(-(2**63), 2**63)
 
@@ -14,12 +14,12 @@ def bind(name: str, value: object) -> pa.Scalar:
     """Give a value its type: integers are Int64, or Decimal where they are too long for it.
 
     Raises:
-        InvalidQueryError: the value is an object, a mixed array or a number of over 38 digits.
+        ParametersError: the value is an object, a mixed array or a number of over 38 digits.
     """
     try:
         return pa.scalar(_widened(value))
     except (pa.ArrowException, ValueError, OverflowError) as exc:
-        raise InvalidQueryError(
+        raise ParametersError(
             f"parameter ${name}: {exc}; use null, true, false, a number, a string, or an array "
             "of one of these"
         ) from exc

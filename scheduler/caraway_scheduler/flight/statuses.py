@@ -63,6 +63,7 @@ class Internal(StatusError, flight.FlightInternalError):  # type: ignore[misc] #
 
 STATUS: Mapping[type[errors.CarawayError], type[StatusError]] = {
     errors.InvalidQueryError: InvalidArgument,
+    errors.ParametersError: InvalidArgument,
     errors.QueryForbiddenError: PermissionDenied,
     errors.QueryTimeoutError: DeadlineExceeded,
     errors.QueryCancelledError: Cancelled,

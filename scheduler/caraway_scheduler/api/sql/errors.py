@@ -10,6 +10,7 @@ from caraway_scheduler.api.negotiation import NotAcceptableError
 
 STATUS: Mapping[type[errors.CarawayError], int] = {
     errors.InvalidQueryError: 400,
+    errors.ParametersError: 400,
     errors.QueryForbiddenError: 403,
     errors.QueryTimeoutError: 504,
     errors.QueryCancelledError: 499,

@@ -1,0 +1,62 @@
+"""Writes what becomes of jobs, however long the state store is away."""
+
+import asyncio
+import logging
+from typing import Protocol
+
+from caraway_core.errors import CarawayError, ShuttingDownError
+from caraway_scheduler.jobs.model import Held, Job
+from caraway_scheduler.jobs.records import JobRecords
+
+logger = logging.getLogger(__name__)
+_FIRST_DELAY_S = 0.1
+_LONGEST_DELAY_S = 2.0
+
+
+class Follower(Protocol):
+    """Whoever wants to know of own writes at once."""
+
+    def saw(self, held: Held) -> None: ...
+
+
+class Committer:
+    """Moves a job from the revision at which it is held, or finds that somebody else has."""
+
+    def __init__(self, records: JobRecords, follower: Follower) -> None:
+        self._records = records
+        self._follower = follower
+
+    async def commit(self, held: Held, job: Job, ttl_s: float | None = None) -> Held | None:
+        """Write the job; None means that it is not ours any more, and nothing was written.
+
+        Waits for a store that is away: work that is done must not be lost for want of a
+        signature. Ends only with an answer, or with the process.
+
+        Raises:
+            ShuttingDownError: the store was closed.
+        """
+        delay_s = _FIRST_DELAY_S
+        while True:
+            try:
+                return await self.attempt(held, job, ttl_s)
+            except ShuttingDownError:
+                raise
+            except CarawayError as exc:
+                if delay_s == _FIRST_DELAY_S:
+                    logger.warning(
+                        "a job waits for the state store",
+                        extra={"job_id": job.job_id, "status": job.status, "cause": exc.message},
+                    )
+            await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+
+    async def attempt(self, held: Held, job: Job, ttl_s: float | None = None) -> Held | None:
+        """Write the job once, or raise what the store raises."""
+        written = await self._records.replace(held, job, ttl_s)
+        if written is None:
+            # An earlier attempt may have been carried out although its answer was lost.
+            standing = await self._records.get(job.principal, job.job_id)
+            written = standing if standing is not None and standing.job == job else None
+        if written is not None:
+            self._follower.saw(written)
+        return written

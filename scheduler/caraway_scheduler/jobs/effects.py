@@ -1,0 +1,25 @@
+"""Whether a statement may change data, told before it is planned.
+
+A job that may is run at most once. A wrong yes costs it a second run after a crash; a wrong no
+would write twice, so in doubt the answer is yes.
+"""
+
+import re
+
+# What can hold such words without meaning them: literals, quoted names, comments.
+_SILENT = re.compile(
+    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | \$(\w*)\$.*?\$\1\$""",
+    re.VERBOSE | re.DOTALL,
+)
+_CHANGES = re.compile(
+    r"\b(?:INSERT|REPLACE|MERGE)\s+(?:INTO|OVERWRITE)\b|\bUPDATE\s+[\w\"]|\bDELETE\s+FROM\b"
+    r"|\bTRUNCATE\b",
+    re.IGNORECASE,
+)
+_EXPLAINS = re.compile(r"\s*EXPLAIN\b(?!\s+ANALY[SZ]E)", re.IGNORECASE)
+
+
+def may_change(sql: str) -> bool:
+    """Whether the statement may write to a table."""
+    spoken = _SILENT.sub(" x ", sql)
+    return not _EXPLAINS.match(spoken) and bool(_CHANGES.search(spoken))
