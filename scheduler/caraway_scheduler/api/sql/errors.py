@@ -16,6 +16,7 @@ STATUS: Mapping[type[errors.CarawayError], int] = {
     errors.QueryCancelledError: 499,
     errors.OverloadedError: 429,
     errors.OutOfMemoryQueryError: 500,
+    errors.AnswerCutError: 500,
     errors.ExecutionError: 500,
     errors.ShuttingDownError: 503,
 }

@@ -1,9 +1,7 @@
 """Routes of `/v1/sql`."""
 
-import asyncio
 import time
 import uuid
-from collections.abc import Coroutine
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
@@ -11,7 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from caraway_core.errors import CarawayError
-from caraway_scheduler.api import bodies, negotiation, scopes
+from caraway_scheduler.api import bodies, negotiation, scopes, streaming
 from caraway_scheduler.api.sql import documentation, errors, requests
 from caraway_scheduler.api.sql.responses import AnswerResponse
 from caraway_scheduler.queries.answers import Answer
@@ -33,7 +31,7 @@ async def run_sql(request: Request) -> Response:
         query = _query(request, parsed)
         answer = services.queries.recall(query)
         if answer is None:
-            answer = await _unless_gone(request, services.queries.start(query))
+            answer = await streaming.unless_gone(request, services.queries.start(query))
     except (CarawayError, bodies.BodyError, negotiation.NotAcceptableError) as exc:
         return errors.response(exc)
     except ClientDisconnect:
@@ -96,29 +94,6 @@ def _query(request: Request, body: requests.SqlBody) -> QueryRequest:
         cache_control="bypass" if bypass else "use",
         user_agent=request.headers.get("user-agent", ""),
     )
-
-
-async def _unless_gone(request: Request, starting: Coroutine[None, None, Answer]) -> Answer:
-    """Wait for the first rows, but no longer than the client does.
-
-    Raises:
-        ClientDisconnect: the client went away first; the statement is cancelled.
-    """
-    start = asyncio.ensure_future(starting)
-    gone = asyncio.ensure_future(request.receive())
-    try:
-        while not start.done():
-            await asyncio.wait((start, gone), return_when=asyncio.FIRST_COMPLETED)
-            if gone.done() and not start.done():
-                if gone.result()["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                gone = asyncio.ensure_future(request.receive())
-        return start.result()
-    finally:
-        gone.cancel()
-        if not start.done():
-            start.cancel()
-            await asyncio.wait((start,))
 
 
 def _headers(answer: Answer, queries: QueryService, has_keys: bool) -> dict[str, str]:
