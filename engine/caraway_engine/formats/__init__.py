@@ -1,6 +1,7 @@
 """Wire formats of an answer: each turns batches into bytes as they come, and holds no rows back.
 
-Only the bordered text table looks ahead, by a bounded number of rows, to find its widths.
+Only two wait for a bounded number of rows: the bordered text table, to find its widths, and
+Parquet, whose rows come in groups.
 """
 
 from caraway_engine.formats.encoders import Encoder, Format, make

@@ -5,9 +5,9 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
-from caraway_engine.formats import delimited, ipc, rows, text
+from caraway_engine.formats import delimited, ipc, parquet, rows, text
 
-Format = Literal["json", "versioned", "ndjson", "csv", "text", "arrow"]
+Format = Literal["json", "versioned", "ndjson", "csv", "text", "arrow", "parquet"]
 
 
 class Encoder(Protocol):
@@ -27,6 +27,7 @@ _ENCODERS: Mapping[Format, Callable[[], Encoder]] = {
     "csv": delimited.Csv,
     "text": text.BorderedTable,
     "arrow": ipc.IpcStream,
+    "parquet": parquet.Parquet,
 }
 
 

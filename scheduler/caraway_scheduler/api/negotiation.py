@@ -20,6 +20,11 @@ MEDIA_TYPES: Mapping[str, Format] = {
     "application/jsonl": "ndjson",
     "application/vnd.caraway.sql.v1+json": "versioned",
 }
+STORED_TYPES: Mapping[str, Format] = {
+    **{name: format_ for name, format_ in MEDIA_TYPES.items() if format_ != "versioned"},
+    "application/vnd.apache.parquet": "parquet",
+}
+"""What stored answers are sent as. The versioned form counts time, which they have none of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class NotAcceptableError(ValueError):
     """Nothing that the client accepts can be made."""
 
 
-def representation(accept: str | None) -> Choice:
+def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES) -> Choice:
     """Take the accepted type with the highest q-value; of equals the most specific, then the
     first.
 
@@ -55,11 +60,9 @@ def representation(accept: str | None) -> Choice:
     refused = {name for name, q in ranges if q <= 0}
     ranked = sorted(ranges, key=lambda item: (-item[1], item[0].count("*")))
     for name, q in ranked:
-        if q > 0 and (choice := _choice(name, refused)):
+        if q > 0 and (choice := _choice(name, refused, known)):
             return choice
-    raise NotAcceptableError(
-        f"none of '{accept}' can be sent; Accept one of: {', '.join(MEDIA_TYPES)}"
-    )
+    raise NotAcceptableError(f"none of '{accept}' can be sent; Accept one of: {', '.join(known)}")
 
 
 def coding(accept_encoding: str | None) -> Coding:
@@ -79,17 +82,17 @@ def coding(accept_encoding: str | None) -> Coding:
     return best
 
 
-def _choice(name: str, refused: set[str]) -> Choice | None:
+def _choice(name: str, refused: set[str], known: Mapping[str, Format]) -> Choice | None:
     if name in refused:
         return None
-    if known := MEDIA_TYPES.get(name):
-        return Choice(known, name)
-    if _VENDOR.fullmatch(name):
+    if format_ := known.get(name):
+        return Choice(format_, name)
+    if "versioned" in known.values() and _VENDOR.fullmatch(name):
         return Choice("versioned", name)
     prefix = name.removesuffix("*")
     if name != "*/*" and not name.endswith("/*"):
         return None
-    for media_type, format_ in MEDIA_TYPES.items():
+    for media_type, format_ in known.items():
         if media_type not in refused and (name == "*/*" or media_type.startswith(prefix)):
             return Choice(format_, media_type)
     return None

@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from caraway_core.errors import InvalidQueryError
 from caraway_engine import formats
 from caraway_engine.formats import Format
 from caraway_engine.formats.datatypes import display
@@ -157,3 +159,47 @@ def test_every_type_has_a_json_value_a_text_and_a_name(
     assert encode("csv", rows).startswith(b"c\n")
     assert encode("text", rows).count(b"\n") == 5
     assert display(column.type) == name
+
+
+def test_parquet_reads_back_equal_and_without_views() -> None:
+    rows = pa.record_batch(
+        {
+            "view": pa.array(["a", None], pa.string_view()),
+            "list": pa.array([["x"], None], pa.list_(pa.string_view())),
+            "dict": pa.array(["p", "q"]).dictionary_encode(),
+        }
+    )
+    table = pq.read_table(io.BytesIO(encode("parquet", rows, rows)))
+    assert table.schema.field("view").type == pa.string()
+    assert table.to_pylist() == rows.to_pylist() * 2
+
+
+def test_parquet_of_no_rows_has_its_schema() -> None:
+    table = pq.read_table(io.BytesIO(encode("parquet", schema=PEOPLE.schema)))
+    assert (table.schema, table.num_rows) == (PEOPLE.schema, 0)
+
+
+def test_parquet_comes_in_groups_of_bounded_rows() -> None:
+    encoder = formats.make("parquet")
+    rows = batch(a=list(range(200_000)))
+    parts = [encoder.begin(rows.schema), encoder.encode(rows), encoder.encode(rows)]
+    assert all(len(part) > 0 for part in parts[1:])
+    parts.append(encoder.end(0))
+    file = pq.ParquetFile(io.BytesIO(b"".join(parts)))
+    groups = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
+    assert sum(groups) == 400_000
+    assert max(groups) < 262_144
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (pa.schema([("a", pa.month_day_nano_interval())]), "cast the column to text"),
+        (pa.schema([]), "rows without columns"),
+    ],
+)
+def test_what_parquet_cannot_hold_is_said_before_the_first_byte(
+    schema: pa.Schema, message: str
+) -> None:
+    with pytest.raises(InvalidQueryError, match=message):
+        formats.make("parquet").begin(schema)

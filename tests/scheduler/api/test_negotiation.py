@@ -1,6 +1,11 @@
 import pytest
 
-from caraway_scheduler.api.negotiation import NotAcceptableError, coding, representation
+from caraway_scheduler.api.negotiation import (
+    STORED_TYPES,
+    NotAcceptableError,
+    coding,
+    representation,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +57,12 @@ def test_nothing_acceptable_is_an_error_that_lists_what_is(accept: str) -> None:
 )
 def test_encoding_follows_q_values(accept_encoding: str | None, expected: str) -> None:
     assert coding(accept_encoding) == expected
+
+
+def test_stored_answers_are_also_parquet_but_not_versioned() -> None:
+    parquet = representation("application/vnd.apache.parquet", STORED_TYPES)
+    assert (parquet.format, parquet.content_type) == ("parquet", "application/vnd.apache.parquet")
+    assert representation("*/*", STORED_TYPES).format == "json"
+    for accept in ("application/vnd.caraway.sql.v1+json", "application/vnd.x.sql.v1+json"):
+        with pytest.raises(NotAcceptableError, match="parquet"):
+            representation(accept, STORED_TYPES)
