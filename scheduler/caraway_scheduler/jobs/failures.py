@@ -34,9 +34,8 @@ def explained(exc: BaseException, job_id: JobId, *, has_begun: bool) -> JobError
     return JobError(code, exc.message)
 
 
-def timed_out(timeout_s: float) -> JobError:
-    return JobError(
-        "TIMEOUT",
+def timed_out(timeout_s: float) -> errors.QueryTimeoutError:
+    return errors.QueryTimeoutError(
         f"the job did not finish within its timeout_seconds of {timeout_s:g} and was stopped; "
         "make it do less, or submit it with more time",
     )

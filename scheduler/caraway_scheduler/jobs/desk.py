@@ -1,0 +1,166 @@
+"""Takes jobs and tells of them: what the API asks, over the state store and this process's runs."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from datetime import datetime
+
+import pyarrow as pa
+
+from caraway_core.errors import InvalidQueryError, JobNotFoundError, ShuttingDownError
+from caraway_core.ids import JobId, PrincipalId, new_job_id
+from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_scheduler.access import Principal
+from caraway_scheduler.history.spans import Span
+from caraway_scheduler.jobs import states
+from caraway_scheduler.jobs.committing import Committer
+from caraway_scheduler.jobs.foreman import Foreman
+from caraway_scheduler.jobs.model import (
+    Held,
+    Job,
+    JobProgress,
+    JobRequest,
+    JobStatus,
+    Manifest,
+)
+from caraway_scheduler.jobs.protocol import MOST_WAIT_S
+from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
+from caraway_scheduler.jobs.tallies import JobTallies
+
+_MANIFESTS_KEPT = 64
+
+
+class Desk:
+    """The JobDesk of a scheduler."""
+
+    def __init__(
+        self,
+        records: JobRecords,
+        replica: Replica,
+        committer: Committer,
+        foreman: Foreman,
+        results: ResultStore,
+        tallies: JobTallies,
+        clock: Callable[[], datetime],
+        retention_s: float,
+    ) -> None:
+        self.is_stopping = False
+        self._records = records
+        self._replica = replica
+        self._committer = committer
+        self._foreman = foreman
+        self._results = results
+        self._tallies = tallies
+        self._clock = clock
+        self._retention_s = retention_s
+        # What succeeded never changes, and is read chunk by chunk.
+        self._manifests: dict[str, Manifest] = {}
+
+    async def submit(
+        self, principal: Principal, request: JobRequest, span: Span, idempotency_key: str = ""
+    ) -> Job:
+        if self.is_stopping:
+            raise ShuttingDownError("Runtime is shutting down")
+        if not request.sql.strip():
+            raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
+        job_id = new_job_id()
+        if idempotency_key:
+            job_id = await self._records.remember_request(
+                principal.id, idempotency_key, request, job_id, self._retention_s
+            )
+            first = await self._records.get(principal.id, job_id)
+            if first is not None:
+                return first.job
+        job = states.submitted(
+            job_id,
+            principal.id,
+            not principal.may_write,
+            request,
+            self._foreman.owner,
+            self._clock(),
+        )
+        self._foreman.check_room(job)
+        held = await self._records.create(job)
+        if held is None:
+            # The same request came twice at once.
+            return (await self._held(principal.id, job_id)).job
+        self._tallies.submitted += 1
+        self._replica.saw(held)
+        self._foreman.add(held, span)
+        return held.job
+
+    async def find(self, principal: PrincipalId, job_id: JobId) -> Job:
+        return self._present((await self._held(principal, job_id)).job)
+
+    async def wait(self, principal: PrincipalId, job_id: JobId, timeout_s: float) -> Job:
+        held = await self._held(principal, job_id)
+        if not held.job.is_over and timeout_s > 0:
+            await self._replica.wait_for(
+                job_id, _is_over, min(timeout_s, MOST_WAIT_S)
+            )
+            held = await self._held(principal, job_id)
+        return self._present(held.job)
+
+    async def cancel(self, principal: PrincipalId, job_id: JobId) -> Job:
+        while True:
+            held = await self._held(principal, job_id)
+            if held.job.is_over:
+                return self._present(held.job)
+            cancelled = states.cancelled(held.job, self._clock())
+            written = await self._committer.attempt(held, cancelled, self._retention_s)
+            if written is not None:
+                return written.job
+
+    async def list(
+        self, principal: PrincipalId, status: JobStatus | None, limit: int
+    ) -> Sequence[Job]:
+        jobs = (self._present(held.job) for held in await self._records.of(principal))
+        if status is None:
+            wanted = [job for job in jobs if job.status != "CLOSED"]
+        else:
+            wanted = [job for job in jobs if job.status == status]
+        return wanted[:limit]
+
+    async def manifest(self, job: Job) -> Manifest:
+        found = self._manifests.get(job.result_key)
+        if found is None:
+            found = await self._records.manifest(job)
+            if found is None:
+                raise JobNotFoundError(f"the results of job {job.job_id} have expired")
+            while len(self._manifests) >= _MANIFESTS_KEPT:
+                del self._manifests[next(iter(self._manifests))]
+            self._manifests[job.result_key] = found
+        return found
+
+    async def progress(self, job: Job) -> JobProgress | None:
+        if job.status != "RUNNING":
+            return None
+        return self._foreman.progress(job.job_id) or await self._records.progress(job)
+
+    async def read(self, job: Job, chunks: Sequence[ChunkInfo]) -> AsyncIterator[pa.RecordBatch]:
+        for chunk in chunks:
+            async with aclosing(self._reading(job, chunk)) as batches:
+                async for batch in batches:
+                    yield batch
+
+    async def _reading(self, job: Job, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
+        async for batch in self._results.read_chunk(job.result_key, chunk):
+            yield batch
+
+    async def _held(self, principal: PrincipalId, job_id: JobId) -> Held:
+        held = await self._records.get(principal, job_id)
+        if held is None:
+            raise JobNotFoundError(f"no query '{job_id}'; GET /v1/queries lists yours")
+        return held
+
+    def _present(self, job: Job) -> Job:
+        """Return the job as it stands now: its answer may have expired before it was swept."""
+        now = self._clock()
+        if job.status == "SUCCEEDED" and job.expires_at is not None and job.expires_at <= now:
+            return states.closed(job, now)
+        return job
+
+
+def _is_over(job: Job | None) -> bool:
+    # None: word of it has not come here yet.
+    return job is not None and job.is_over

@@ -1,0 +1,245 @@
+"""Gives jobs to runners: whose turn it is, how many at once, and those that others left behind."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterable
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import JobId
+from caraway_scheduler.history import spans
+from caraway_scheduler.history.spans import Span
+from caraway_scheduler.jobs import states
+from caraway_scheduler.jobs.committing import Committer
+from caraway_scheduler.jobs.model import Held, Job, JobProgress
+from caraway_scheduler.jobs.owners import DisplacedError, Owners
+from caraway_scheduler.jobs.queue import FairQueue
+from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
+from caraway_scheduler.jobs.runner import JobRunner, Run, now
+from caraway_scheduler.jobs.tallies import JobTallies
+
+logger = logging.getLogger(__name__)
+ROUND_S = 1.5
+_ROUND_LIMIT_S = 10.0
+Ended = Callable[[Run, Job], None]
+
+
+class Foreman:
+    """Runs the jobs of this process, and takes those whose owner is gone.
+
+    `places` says how many may run at once; it is asked anew each time. `on_end` is told of every
+    job that ended here.
+    """
+
+    def __init__(
+        self,
+        runner: JobRunner,
+        queue: FairQueue,
+        owners: Owners,
+        replica: Replica,
+        records: JobRecords,
+        committer: Committer,
+        tallies: JobTallies,
+        places: Callable[[], int],
+        on_end: Ended,
+        retention_s: float,
+        round_s: float = ROUND_S,
+    ) -> None:
+        self._runner = runner
+        self._queue = queue
+        self._owners = owners
+        self._replica = replica
+        self._records = records
+        self._committer = committer
+        self._tallies = tallies
+        self._places = places
+        self._on_end = on_end
+        self._retention_s = retention_s
+        self._round_s = round_s
+        self._waiting: dict[JobId, tuple[Held, Span]] = {}
+        self._running: dict[JobId, tuple[Run, asyncio.Task[None]]] = {}
+        self._news = asyncio.Event()
+        self._may_begin = False
+        self._is_stopping = False
+        self._is_away = False
+        self._told: dict[JobId, JobProgress] = {}
+        replica.subscribe(self._heard)
+
+    @property
+    def owner(self) -> str:
+        return str(self._owners.own)
+
+    @property
+    def queued(self) -> int:
+        return len(self._queue)
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    def begin(self) -> None:
+        """Let jobs run from now on: what they read is loaded."""
+        self._may_begin = True
+        self._news.set()
+
+    def check_room(self, job: Job) -> None:
+        """Raise OverloadedError when the job of a client could not wait here."""
+        self._queue.check(job.principal)
+
+    def add(self, held: Held, span: Span | None = None) -> None:
+        """Take a job of this process's own into the queue; nothing happens if it is there."""
+        job_id = held.job.job_id
+        if job_id in self._waiting or job_id in self._running or held.job.is_over:
+            return
+        self._waiting[job_id] = held, span or spans.start(None)
+        self._queue.add(held.job.principal, job_id, always=True)
+        self._news.set()
+
+    def progress(self, job_id: JobId) -> JobProgress | None:
+        found = self._running.get(job_id)
+        return found[0].told() if found else None
+
+    async def run(self) -> None:
+        """Work until cancelled.
+
+        Raises:
+            DisplacedError: another process works under the same id.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._dispatching())
+            tasks.create_task(self._watching())
+
+    async def stop(self, timeout_s: float) -> None:
+        """Begin no more; let what runs end for so long, then leave the rest to others."""
+        self._is_stopping = True
+        running = [task for _, task in self._running.values()]
+        if running:
+            await asyncio.wait(running, timeout=timeout_s)
+        left = list(self._running.values())
+        for _, task in left:
+            task.cancel()
+        if left:
+            await asyncio.wait([task for _, task in left], timeout=timeout_s)
+        held = [run.held for run, _ in left if not run.job.writes]
+        held += [each for each, _ in self._waiting.values()]
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s or 1.0):
+                await self._release(held)
+        await self._owners.withdraw()
+
+    async def _release(self, held: Iterable[Held]) -> None:
+        for each in held:
+            if each.job.is_over:
+                continue
+            try:
+                await self._committer.attempt(each, states.released(each.job))
+            except CarawayError:
+                return  # Who takes over waits for the entry of this process to expire, then.
+
+    async def _dispatching(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._may_run_another() and (job_id := self._queue.next()) is not None:
+                held, span = self._waiting.pop(job_id)
+                run = self._runner.prepare(held, span)
+                task = asyncio.create_task(self._work(run))
+                self._running[job_id] = run, task
+                self._queue.started(held.job.principal)
+
+    def _may_run_another(self) -> bool:
+        ready = self._may_begin and not self._is_stopping
+        return ready and len(self._running) < self._places()
+
+    async def _work(self, run: Run) -> None:
+        job = run.job
+        waited_s = (now() - job.created_at).total_seconds()
+        if job.attempts == 0:
+            self._tallies.waits.add((), max(0.0, waited_s) * 1000)
+        ended: Job | None = None
+        try:
+            ended = await self._runner.run(run)
+        except Exception:
+            logger.exception("job was left as it stands", extra={"job_id": job.job_id})
+        finally:
+            del self._running[job.job_id]
+            self._told.pop(job.job_id, None)
+            self._queue.finished(job.principal)
+            self._news.set()
+        if ended is not None and ended.is_over:
+            self._tallies.finished[(ended.status,)] += 1
+            self._tallies.durations.add((), (time.monotonic() - run.began_at) * 1000)
+            self._on_end(run, ended)
+
+    def _heard(self, held: Held) -> None:
+        """Somebody else may have ended or taken a job that runs or waits here."""
+        job = held.job
+        is_ours = not job.is_over and job.owner == self.owner
+        running = self._running.get(job.job_id)
+        if running is not None:
+            run, task = running
+            if held.revision > run.held.revision and not is_ours and not run.is_settling:
+                logger.info("job is given up", extra={"job_id": job.job_id, "status": job.status})
+                task.cancel()
+        elif job.job_id in self._waiting and not is_ours:
+            del self._waiting[job.job_id]
+            self._queue.remove(job.job_id)
+            self._news.set()
+
+    async def _watching(self) -> None:
+        while True:
+            try:
+                async with asyncio.timeout(_ROUND_LIMIT_S):
+                    await self._round()
+                self._is_away = False
+            except DisplacedError:
+                raise
+            except (CarawayError, TimeoutError) as exc:
+                if not self._is_away:
+                    logger.warning("jobs are not looked after", extra={"cause": str(exc)})
+                self._is_away = True
+            await asyncio.sleep(self._round_s)
+            self._news.set()  # The cluster may have grown.
+
+    async def _round(self) -> None:
+        await self._owners.renew()
+        await self._owners.look()
+        await self._tell()
+        if not self._replica.is_current or self._is_stopping:
+            return
+        for held in list(self._replica.all()):
+            job = held.job
+            if job.is_over:
+                continue
+            if job.owner == self.owner:
+                self.add(held)
+            elif self._owners.is_gone(job.owner):
+                await self._take(held)
+
+    async def _take(self, held: Held) -> None:
+        taken = states.claimed(held.job, self.owner, now())
+        ttl_s = self._retention_s if taken.is_over else None
+        mine = await self._committer.attempt(held, taken, ttl_s)
+        if mine is None:
+            return
+        logger.info(
+            "job taken over",
+            extra={"job_id": taken.job_id, "from": held.job.owner, "epoch": taken.epoch},
+        )
+        self._tallies.taken_over += 1
+        if taken.is_over:
+            self._tallies.finished[(taken.status,)] += 1
+        else:
+            self.add(mine)
+
+    async def _tell(self) -> None:
+        """Write how far jobs are, for whoever asks another scheduler."""
+        for job_id, (run, _) in list(self._running.items()):
+            told = run.told()
+            if told != self._told.get(job_id):
+                self._told[job_id] = told
+                await self._records.write_progress(run.job, told)
+
+

@@ -1,0 +1,137 @@
+"""Puts the parts of jobs together for one scheduler."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from caraway_core import registry
+from caraway_core.manifest.runtime import Jobs as JobSettings
+from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.results import ResultStore
+from caraway_core.protocols.state import StateStore
+from caraway_core.protocols.storing import ResultPlace
+from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+from caraway_scheduler.jobs.committing import Committer
+from caraway_scheduler.jobs.desk import Desk
+from caraway_scheduler.jobs.foreman import Foreman
+from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.owners import Owner, Owners
+from caraway_scheduler.jobs.queue import FairQueue
+from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
+from caraway_scheduler.jobs.runner import CatalogView, JobRunner, Run, now
+from caraway_scheduler.jobs.sweeping import Sweeper
+from caraway_scheduler.jobs.tallies import JobTallies
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """The jobs of one scheduler: what is asked of them, and what must run beside the API."""
+
+    desk: Desk
+    foreman: Foreman
+    replica: Replica
+    sweeper: Sweeper
+    tallies: JobTallies
+
+    def begin(self) -> None:
+        """Let jobs run: the catalog that they read is loaded."""
+        self.foreman.begin()
+
+    async def run(self) -> None:
+        """Work until cancelled.
+
+        Raises:
+            CarawayError: another scheduler works under the same id.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.replica.run())
+            tasks.create_task(self.foreman.run())
+            tasks.create_task(self.sweeper.run())
+
+    async def stop(self, timeout_s: float) -> None:
+        """Take no more; what does not end in time goes on elsewhere, or after a restart."""
+        self.desk.is_stopping = True
+        await self.foreman.stop(timeout_s)
+
+
+async def open_jobs(
+    store: StateStore,
+    scheduler_id: str,
+    place: ResultPlace,
+    settings: JobSettings,
+    dispatch: Dispatch,
+    catalog: CatalogView,
+    history: TaskHistory,
+    on_written: Callable[[], None],
+) -> Jobs:
+    """Open the result store, and put everything in order; nothing runs yet.
+
+    Raises:
+        CarawayError: the result store cannot be used.
+    """
+    results = await asyncio.to_thread(_open_results, place)
+    records = JobRecords(store)
+    replica = Replica(store)
+    committer = Committer(records, replica)
+    tallies = JobTallies()
+    retention_s = settings.retention_s
+    owners = Owners(store, Owner(scheduler_id, uuid.uuid4().hex[:12]), time.monotonic)
+    runner = JobRunner(
+        dispatch, catalog, records, committer, results, place, retention_s, on_written
+    )
+
+    def places() -> int:
+        if settings.max_concurrent is not None:
+            return settings.max_concurrent
+        ready = (each.cores for each in dispatch.executors() if each.is_ready)
+        return max(1, sum(ready))
+
+    def on_end(run: Run, job: Job) -> None:
+        if job.totals is not None:
+            tallies.stored_rows += job.totals.rows
+            tallies.stored_bytes += job.totals.size_bytes
+        history.add(_record(run, job))
+
+    foreman = Foreman(
+        runner,
+        FairQueue(settings.max_queued),
+        owners,
+        replica,
+        records,
+        committer,
+        tallies,
+        places,
+        on_end,
+        retention_s,
+    )
+    desk = Desk(records, replica, committer, foreman, results, tallies, now, retention_s)
+    sweeper = Sweeper(records, replica, committer, results, now, retention_s)
+    return Jobs(desk, foreman, replica, sweeper, tallies)
+
+
+def _open_results(place: ResultPlace) -> ResultStore:
+    store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
+    store: ResultStore = store_class.at(place)
+    return store
+
+
+def _record(run: Run, job: Job) -> TaskRecord:
+    ended_ns = time.time_ns()
+    rows = job.totals.rows if job.totals else 0
+    return TaskRecord(
+        span=run.span,
+        task="sql_query",
+        input=job.request.sql,
+        start_ns=ended_ns - int((time.monotonic() - run.began_at) * 1e9),
+        end_ns=ended_ns,
+        error_message=job.error.message if job.error else None,
+        labels={
+            "protocol": "job",
+            "job_id": job.job_id,
+            "job_status": job.status,
+            "rows_produced": str(rows),
+        },
+    )

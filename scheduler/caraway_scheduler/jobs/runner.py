@@ -1,0 +1,273 @@
+"""Runs one job: from its statement to chunks in the result store and its name in the state store."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from caraway_core.errors import (
+    AnswerCutError,
+    CarawayError,
+    OverloadedError,
+    ResultStoreError,
+    ResultTooLargeError,
+    ShuttingDownError,
+)
+from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
+from caraway_core.protocols.dispatch import Dispatch, Progress, Statement
+from caraway_core.protocols.results import ResultStore
+from caraway_core.protocols.storing import (
+    ResultPlace,
+    StoredChunk,
+    StoreOrder,
+    answer_schema,
+    in_order,
+    unpack,
+)
+from caraway_engine import placeholders
+from caraway_scheduler.history import spans
+from caraway_scheduler.history.spans import Span
+from caraway_scheduler.jobs import effects, failures, states
+from caraway_scheduler.jobs.committing import Committer
+from caraway_scheduler.jobs.model import Held, Job, JobError, JobProgress, Manifest, Totals
+from caraway_scheduler.jobs.records import JobRecords
+
+logger = logging.getLogger(__name__)
+CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
+_CUTS = 3
+"""How often an answer may be cut short by lost executors before the job fails."""
+_PATIENCE_S = 600.0
+"""How long a job waits for executors when there are none."""
+_FIRST_DELAY_S = 0.5
+_LONGEST_DELAY_S = 5.0
+MANIFEST_KEPT = 2
+"""Manifests expire by themselves after so many retentions, should nobody remove them."""
+
+
+@dataclass(slots=True)
+class Run:
+    """A job under way in this process."""
+
+    held: Held
+    span: Span
+    progress: Callable[[QueryId], Progress | None]
+    began_at: float = field(default_factory=time.monotonic)
+    query_id: QueryId | None = None
+    chunks: list[StoredChunk] = field(default_factory=list)
+    is_done: bool = False
+    has_begun: bool = False
+    is_settling: bool = False
+    """What became of it is being written: word of a change is then of this very write."""
+
+    @property
+    def job(self) -> Job:
+        return self.held.job
+
+    def told(self) -> JobProgress:
+        """Say how far it is."""
+        stored = in_order(self.chunks)
+        found = self.progress(self.query_id) if self.query_id else None
+        if found is None:
+            found = Progress(int(self.is_done), 1, int(self.is_done), 1)
+        return JobProgress(
+            found.stages_done,
+            found.stages_total,
+            found.tasks_done,
+            found.tasks_total,
+            sum(chunk.row_count for chunk in stored),
+            sum(chunk.size_bytes for chunk in stored),
+        )
+
+
+class JobRunner:
+    """Runs jobs that this process owns."""
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        catalog: CatalogView,
+        records: JobRecords,
+        committer: Committer,
+        results: ResultStore,
+        place: ResultPlace,
+        retention_s: float,
+        on_written: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._dispatch = dispatch
+        self._catalog = catalog
+        self._records = records
+        self._committer = committer
+        self._results = results
+        self._place = place
+        self._retention_s = retention_s
+        self._on_written = on_written
+
+    def prepare(self, held: Held, span: Span) -> Run:
+        return Run(held, span, self._dispatch.progress)
+
+    async def run(self, run: Run) -> Job | None:
+        """Bring a job to its end; None when it became somebody else's meanwhile.
+
+        Cancelling this stops the work and leaves the job as it stands.
+        """
+        _, writable = self._catalog()
+        request = run.job.request
+        may_write = not run.job.is_read_only
+        writes = may_write and bool(writable) and effects.may_change(request.sql)
+        began = await self._commit(run, states.began(run.job, now(), writes))
+        if began is None:
+            return None
+        spans.current.set(run.span)
+        try:
+            manifest = await self._in_time(run)
+        except Exception as exc:
+            error = failures.explained(exc, run.job.job_id, has_begun=run.has_begun)
+            return await self._fail(run, error)
+        except asyncio.CancelledError:
+            await self._discard(run)
+            raise
+        return await self._succeed(run, manifest)
+
+    async def _in_time(self, run: Run) -> Manifest:
+        timeout_s = run.job.request.timeout_s
+        if timeout_s is None:
+            return await self._persistently(run)
+        started_at = run.job.started_at
+        assert started_at is not None
+        # A job that was taken over goes on with the time that the one before left.
+        left_s = timeout_s - (now() - started_at).total_seconds()
+        try:
+            async with asyncio.timeout(max(0.0, left_s)) as limit:
+                return await self._persistently(run)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+        raise failures.timed_out(timeout_s)
+
+    async def _persistently(self, run: Run) -> Manifest:
+        """Store the answer, anew when executors are lost, and waiting while there are none."""
+        cuts, delay_s = 0, _FIRST_DELAY_S
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                return await self._store(run)
+            except AnswerCutError:
+                cuts += 1
+                if cuts == _CUTS or run.job.writes:
+                    raise
+            except (OverloadedError, ShuttingDownError) as exc:
+                # Refused before anything was done.
+                if time.monotonic() + delay_s > until:
+                    raise
+                logger.info("job waits", extra={"job_id": run.job.job_id, "cause": exc.message})
+                await asyncio.sleep(delay_s)
+                delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+
+    async def _store(self, run: Run) -> Manifest:
+        job, request = run.job, run.job.request
+        run.query_id, run.chunks = new_query_id(), []
+        placeholders.find(request.sql).check(request.parameters)
+        _, writable = self._catalog()
+        statement = Statement(
+            sql=request.sql,
+            parameters=request.parameters,
+            may_write=not job.is_read_only,
+            writable=frozenset() if job.is_read_only else writable,
+            store=StoreOrder(self._place, job.result_key, request.maximum_size),
+            in_background=True,
+        )
+        stream = await self._dispatch.execute(run.query_id, statement)
+        try:
+            run.has_begun = True
+            schema = answer_schema(stream.schema)
+            stored = 0
+            async for batch in stream:
+                fresh = unpack(batch)
+                run.chunks.extend(fresh)
+                stored += sum(each.chunk.size_bytes for each in fresh)
+                # Also counts what lost attempts stored, so it is only a reason to look closely.
+                if request.maximum_size is not None and stored > request.maximum_size:
+                    _check_size(run.chunks, request.maximum_size)
+        finally:
+            await stream.aclose()
+            if stream.written is not None:
+                self._on_written()
+        run.is_done = True
+        await self._look(job, run.chunks)
+        return Manifest(schema, tuple(in_order(run.chunks)))
+
+    async def _look(self, job: Job, chunks: list[StoredChunk]) -> None:
+        """See that what executors stored can be read here: they may have disks of their own."""
+        firsts = {each.task: each.chunk for each in reversed(chunks)}
+        for chunk in firsts.values():
+            reading = self._results.read_chunk(job.result_key, chunk)
+            try:
+                async for _ in reading:
+                    break
+            except ResultStoreError as exc:
+                raise ResultStoreError(
+                    f"what an executor stored in {self._place.title} cannot be read by the "
+                    f"scheduler: {exc.message}; when they are on different hosts, set "
+                    "runtime.scheduler.state_location to an object store or a shared folder"
+                ) from exc
+
+    async def _succeed(self, run: Run, manifest: Manifest) -> Job | None:
+        totals = Totals(
+            sum(chunk.row_count for chunk in manifest.chunks),
+            sum(chunk.size_bytes for chunk in manifest.chunks),
+            len(manifest.chunks),
+        )
+        job = states.succeeded(run.job, totals, now(), timedelta(seconds=self._retention_s))
+        await self._write_manifest(job, manifest)
+        return await self._commit(run, job)
+
+    async def _write_manifest(self, job: Job, manifest: Manifest) -> None:
+        ttl_s = MANIFEST_KEPT * self._retention_s
+        delay_s = _FIRST_DELAY_S
+        while True:
+            try:
+                return await self._records.write_manifest(job, manifest, ttl_s)
+            except ShuttingDownError:
+                raise
+            except CarawayError:
+                await asyncio.sleep(delay_s)
+                delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+
+    async def _fail(self, run: Run, error: JobError) -> Job | None:
+        job = await self._commit(run, states.failed(run.job, error, now()), self._retention_s)
+        await self._discard(run)
+        return job
+
+    async def _commit(self, run: Run, job: Job, ttl_s: float | None = None) -> Job | None:
+        run.is_settling = job.is_over
+        held = await self._committer.commit(run.held, job, ttl_s)
+        if held is None:
+            await self._discard(run)
+            return None
+        run.held = held
+        return held.job
+
+    async def _discard(self, run: Run) -> None:
+        """Remove what this epoch stored; what cannot be removed now is swept later."""
+        try:
+            await self._results.delete(run.job.result_key)
+        except CarawayError as exc:
+            logger.warning(
+                "results are left for the sweeper",
+                extra={"job_id": run.job.job_id, "cause": exc.message},
+            )
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _check_size(chunks: list[StoredChunk], maximum_size: int) -> None:
+    stored = sum(chunk.size_bytes for chunk in in_order(chunks))
+    if stored > maximum_size:
+        raise ResultTooLargeError(
+            f"the answer is larger than the maximum_size of {maximum_size} bytes: {stored} bytes "
+            "were stored before it was stopped; select less, or submit it with a larger one"
+        )

@@ -1,0 +1,105 @@
+"""Lets go of answers whose time has passed, and of what crashes left in the result store."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import JobId
+from caraway_core.protocols.results import ResultStore
+from caraway_scheduler.jobs import states
+from caraway_scheduler.jobs.committing import Committer
+from caraway_scheduler.jobs.model import Held, Job
+from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
+
+logger = logging.getLogger(__name__)
+EXPIRE_EVERY_S = 5.0
+ORPHANS_EVERY_S = 600.0
+
+
+class Sweeper:
+    """Every scheduler sweeps; a job is closed by whoever comes first, and removing is repeatable.
+
+    A closed job stays in the state store for another retention, so that its owner hears that it
+    has expired rather than that it never was.
+    """
+
+    def __init__(
+        self,
+        records: JobRecords,
+        replica: Replica,
+        committer: Committer,
+        results: ResultStore,
+        clock: Callable[[], datetime],
+        retention_s: float,
+        expire_every_s: float = EXPIRE_EVERY_S,
+        orphans_every_s: float = ORPHANS_EVERY_S,
+    ) -> None:
+        self._records = records
+        self._replica = replica
+        self._committer = committer
+        self._results = results
+        self._clock = clock
+        self._retention_s = retention_s
+        self._expire_every_s = expire_every_s
+        self._orphans_every_s = orphans_every_s
+
+    async def run(self) -> None:
+        """Sweep until cancelled; what fails is tried again in the next round."""
+        looked_at: float | None = None
+        loop = asyncio.get_running_loop()
+        while True:
+            if self._replica.is_current:
+                try:
+                    await self.expire()
+                    if looked_at is None or loop.time() - looked_at >= self._orphans_every_s:
+                        await self.remove_orphans()
+                        looked_at = loop.time()
+                except CarawayError as exc:
+                    logger.warning("sweeping goes on later", extra={"cause": exc.message})
+            await asyncio.sleep(self._expire_every_s)
+
+    async def expire(self) -> None:
+        """Close the jobs whose answer has expired, and remove the answers."""
+        now = self._clock()
+        for held in list(self._replica.all()):
+            job = held.job
+            if job.status != "SUCCEEDED" or job.expires_at is None or job.expires_at > now:
+                continue
+            closed = await self._committer.attempt(
+                held, states.closed(job, now), self._retention_s
+            )
+            if closed is not None:
+                await self._results.delete(job.result_key)
+                logger.info("results expired", extra={"job_id": job.job_id})
+
+    async def remove_orphans(self) -> None:
+        """Remove results that no job stands for: of lost owners, and of crashes while removing.
+
+        The keys are listed before the jobs: a job is recorded before it stores anything, so what
+        has no record now had none then.
+        """
+        keys = await self._results.keys()
+        if not keys:
+            return
+        jobs = {held.job.job_id: held for held in await self._records.everything()}
+        orphans = [key for key in keys if not _is_wanted(key, jobs)]
+        for key in orphans:
+            await self._results.delete(key)
+        if orphans:
+            logger.info("orphaned results removed", extra={"count": len(orphans)})
+
+
+def _is_wanted(key: str, jobs: Mapping[JobId, Held]) -> bool:
+    job_id, _, epoch = key.rpartition(".")
+    held = jobs.get(JobId(job_id))
+    return held is not None and epoch.isdigit() and _wants(held.job, int(epoch))
+
+
+def _wants(job: Job, epoch: int) -> bool:
+    """Whether a job reads the results of an epoch, or may be writing them."""
+    if job.is_over:
+        return job.status == "SUCCEEDED" and epoch == job.epoch
+    return epoch >= job.epoch
