@@ -81,9 +81,8 @@ class Desk:
         )
         self._foreman.check_room(job)
         held = await self._records.create(job)
-        if held is None:
-            # The same request came twice at once.
-            return (await self._held(principal.id, job_id)).job
+        if held.job != job:
+            return held.job  # The same request came twice at once.
         self._tallies.submitted += 1
         self._replica.saw(held)
         self._foreman.add(held, span)
