@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+_MOST_REMEMBERED = 1000
+
 
 class Workshop:
     """A folder for unfinished files and discarded folders, on the file system of the results.
@@ -19,6 +21,7 @@ class Workshop:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._kept: dict[Path, int] = {}
 
     def open(self) -> int:
         """Make the folder, remove what dead processes left, and count that."""
@@ -28,13 +31,23 @@ class Workshop:
     @contextmanager
     def unfinished(self) -> Iterator[BinaryIO]:
         """Yield a new locked file, and remove it at the end unless it was moved away."""
-        path = self._folder / uuid.uuid4().hex
-        with open(path, "xb") as handle:
+        with self._locked() as handle:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
                 yield handle
             finally:
-                path.unlink(missing_ok=True)
+                Path(handle.name).unlink(missing_ok=True)
+
+    def publish(self, handle: BinaryIO, target: Path) -> None:
+        """Bring an unfinished file to disk and give it its name.
+
+        Nobody sees it before it is whole.
+        """
+        handle.flush()
+        os.fsync(handle.fileno())
+        target.parent.mkdir(exist_ok=True)
+        os.rename(handle.name, target)
+        sync_folder(target.parent)
+        self._keep(target.parent)
 
     def discard(self, folder: Path) -> None:
         """Remove a folder with all files at one instant; nothing happens if it is not there."""
@@ -44,15 +57,23 @@ class Workshop:
             sync_folder(folder.parent)
         shutil.rmtree(doomed, ignore_errors=True)
 
+    def _locked(self) -> BinaryIO:
+        while True:
+            handle = open(self._folder / uuid.uuid4().hex, "xb")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # A process that starts may have taken it for an orphan before it was locked.
+            if os.fstat(handle.fileno()).st_nlink:
+                return handle
+            handle.close()
 
-def publish(handle: BinaryIO, target: Path) -> None:
-    """Bring an unfinished file to disk and give it its name; nobody sees it before it is whole."""
-    handle.flush()
-    os.fsync(handle.fileno())
-    target.parent.mkdir(exist_ok=True)
-    os.rename(handle.name, target)
-    sync_folder(target.parent)
-    sync_folder(target.parent.parent)
+    def _keep(self, folder: Path) -> None:
+        """Make the name of a folder durable: once, unless another folder has it meanwhile."""
+        number = folder.stat().st_ino
+        if self._kept.get(folder) != number:
+            sync_folder(folder.parent)
+            if len(self._kept) >= _MOST_REMEMBERED:
+                self._kept.clear()
+            self._kept[folder] = number
 
 
 def sync_folder(folder: Path) -> None:

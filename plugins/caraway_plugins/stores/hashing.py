@@ -4,6 +4,8 @@ import hashlib
 import io
 from typing import BinaryIO
 
+import pyarrow as pa
+
 
 class HashingWriter(io.RawIOBase):
     """Passes bytes on to a file and sums them up."""
@@ -28,6 +30,8 @@ class HashingWriter(io.RawIOBase):
         return written
 
 
-def digest(source: io.BufferedReader) -> str:
-    """Return the checksum of all bytes of a file, a block at a time."""
-    return hashlib.file_digest(source, "sha256").hexdigest()
+def digest(content: BinaryIO | pa.Buffer) -> str:
+    """Return the checksum of all bytes; of a file a block at a time."""
+    if isinstance(content, pa.Buffer):
+        return hashlib.sha256(content).hexdigest()
+    return hashlib.file_digest(content, "sha256").hexdigest()  # type: ignore[arg-type] # a real file

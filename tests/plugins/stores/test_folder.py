@@ -1,17 +1,22 @@
 """What only the folder of results can suffer: bad disks, full disks and dead writers."""
 
+import fcntl
 import resource
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import BinaryIO
 
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import CarawayError, ExecutionError
+from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
+from caraway_core.protocols.storing import ResultPlace
+from caraway_plugins.stores import chunks, durable
 from caraway_plugins.stores.folder import FolderResultStore
 
 ROWS = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
@@ -40,7 +45,7 @@ async def stored(root: Path) -> tuple[FolderResultStore, ChunkInfo, Path]:
 
 async def refusal(store: FolderResultStore, chunk: ChunkInfo) -> str:
     """Read, and expect an error before the first batch."""
-    with pytest.raises(ExecutionError) as caught:
+    with pytest.raises(ResultStoreError) as caught:
         await anext(store.read_chunk("job-1", chunk))
     return caught.value.message
 
@@ -84,12 +89,31 @@ async def test_chunk_with_more_at_its_end_is_refused(tmp_path: Path) -> None:
     assert "chunk 0 is damaged" in await refusal(store, chunk)
 
 
+async def test_long_chunk_is_checked_and_read_in_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chunks, "MOST_IN_MEMORY", 0)
+    monkeypatch.setattr(chunks, "GROUP_BYTES", 100_000)
+    store = FolderResultStore(tmp_path)
+    chunk = await store.write_chunk("job-1", 0, ROWS.schema, [ROWS] * 5)
+    assert [found async for found in store.read_chunk("job-1", chunk)] == [ROWS] * 5
+    (path,) = files(tmp_path)
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert "chunk 0 is damaged" in await refusal(store, chunk)
+
+
+async def test_store_opens_at_its_place(tmp_path: Path) -> None:
+    _, chunk, _ = await stored(tmp_path)
+    store = FolderResultStore.at(ResultPlace("file", str(tmp_path)))
+    assert [found async for found in store.read_chunk("job-1", chunk)] == [ROWS]
+
+
 @pytest.mark.parametrize("size_bytes", [0, 100, 50_000])
 async def test_full_disk_fails_and_leaves_nothing(tmp_path: Path, size_bytes: int) -> None:
     store = FolderResultStore(tmp_path)
     with (
         disk_with_room_for(size_bytes),
-        pytest.raises(ExecutionError, match="'job-1': chunk 0 cannot be stored"),
+        pytest.raises(ResultStoreError, match="'job-1': chunk 0 cannot be stored"),
     ):
         await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
     assert files(tmp_path) == []
@@ -128,6 +152,23 @@ def test_start_leaves_what_a_living_process_writes_until_it_is_killed(tmp_path: 
     assert files(tmp_path) == []
 
 
+async def test_writer_begins_again_whose_file_was_taken_for_an_orphan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = FolderResultStore(tmp_path)
+    flock, early = fcntl.flock, [True]
+
+    def late_flock(file: BinaryIO, operation: int) -> None:
+        if early and early.pop():
+            FolderResultStore(tmp_path)
+        flock(file, operation)
+
+    monkeypatch.setattr(durable, "fcntl", SimpleNamespace(**vars(fcntl) | {"flock": late_flock}))
+    chunk = await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
+    assert not early
+    assert [found async for found in store.read_chunk("job-1", chunk)] == [ROWS]
+
+
 async def test_foreign_files_are_no_keys(tmp_path: Path) -> None:
     store, _, _ = await stored(tmp_path)
     (tmp_path / "README").write_text("of the user")
@@ -137,7 +178,7 @@ async def test_foreign_files_are_no_keys(tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CarawayError, match="name another one"):
+    with pytest.raises(ResultStoreError, match="name another one"):
         FolderResultStore(tmp_path / "file" / "results")
 
 
@@ -145,7 +186,7 @@ async def test_folder_that_vanished_is_an_error_of_the_query(tmp_path: Path) -> 
     store = FolderResultStore(tmp_path / "results")
     (tmp_path / "results" / UNFINISHED).rmdir()
     (tmp_path / "results").rmdir()
-    with pytest.raises(ExecutionError):
+    with pytest.raises(ResultStoreError):
         await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
-    with pytest.raises(ExecutionError):
+    with pytest.raises(ResultStoreError):
         await store.keys()
