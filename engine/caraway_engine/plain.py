@@ -89,3 +89,19 @@ def _plain_column(arrays: Sequence[pa.Array], field: pa.Field) -> pa.Array:
 
 def _plain_field(field: pa.Field) -> pa.Field:
     return field.with_type(plain_type(field.type))
+
+
+def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Give rows that came through an exchange the names and types of the statement."""
+    if not len(schema):
+        return batch
+    columns = [
+        column if column.type == field.type else column.cast(field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def has_views(schema: pa.Schema) -> bool:
+    """Whether a column holds views, which keep all of the text that they are a part of."""
+    return any(plain_type(each.type) != each.type for each in schema)

@@ -13,6 +13,7 @@ from caraway_core.protocols.fleet import TableCatalog
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.host_files import HostFiles
 from caraway_executor.local import LocalExecutor
+from caraway_executor.stores import Stores
 
 FORGOTTEN_S = 600.0
 """A scheduler asks each second; one that did not for so long has ended, or will install anew."""
@@ -41,6 +42,7 @@ class Catalogs:
         self._settings = settings
         self._clock = clock
         self._files = files
+        self._stores = Stores()
         self._held: dict[str, _Held] = {}
         self._work: Counter[str] = Counter()
         self._installing = Lock()
@@ -53,7 +55,7 @@ class Catalogs:
         """Take a catalog; returns what could not be installed."""
         with self._installing:
             held = self._held.get(catalog.origin)
-            executor = held.executor if held else LocalExecutor(self._settings)
+            executor = held.executor if held else LocalExecutor(self._settings, self._stores)
             others = [each.executor for each in self._held.values() if each is not held]
             here = self._files.localized(catalog)
             snapshot = CatalogSnapshot(catalog.version, here.tables, {})

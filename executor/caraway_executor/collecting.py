@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Split
 from caraway_engine import plain, splitting
-from caraway_engine.streams import EngineStream
 from caraway_executor.room import Place
 
 _CHUNK_BYTES = 64 * 1024 * 1024
 
 
 async def collect(
-    stream: EngineStream, schema: pa.Schema, split: Split | None, place: Place
+    stream: BatchStream, schema: pa.Schema, split: Split | None, place: Place
 ) -> tuple[pa.Table, ...]:
     """Read a stream to its end into one table, or one for each partition of the split.
 
@@ -38,7 +38,7 @@ async def collect(
 
 
 async def chunks(
-    stream: EngineStream, schema: pa.Schema, chunk_bytes: int = _CHUNK_BYTES
+    stream: BatchStream, schema: pa.Schema, chunk_bytes: int = _CHUNK_BYTES
 ) -> AsyncIterator[pa.Table]:
     """Read a stream in compact tables of about so many bytes."""
     target = plain.plain_schema(schema)
@@ -60,7 +60,7 @@ class PlainStream:
     reads_only_catalog = False
     written: TableName | None = None
 
-    def __init__(self, stream: EngineStream, schema: pa.Schema) -> None:
+    def __init__(self, stream: BatchStream, schema: pa.Schema) -> None:
         self._stream = stream
         self.schema = plain.plain_schema(schema)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Page
 
 _PAGE_BYTES = 4 * 1024 * 1024
+_PAGE_S = 1.0
 _FORGOTTEN_S = 300.0
 
 
@@ -21,17 +22,30 @@ class _Cursor:
     query_id: QueryId
     origin: str
     stream: BatchStream
+    batches: AsyncIterator[pa.RecordBatch]
     touched_s: float
     reading: asyncio.Task[Page] | None = None
+    coming: asyncio.Task[pa.RecordBatch | None] | None = None
+    """The next batch, which may come after the page that asked for it; None is the end."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 class Cursors:
-    """Open answers. Nothing is read ahead of the page that was asked for."""
+    """Open answers. Nothing is read ahead of the page that was asked for, but for a batch.
 
-    def __init__(self, clock: Callable[[], float], page_bytes: int = _PAGE_BYTES) -> None:
+    A page ends at so many bytes, or when it has rows and was asked for so long ago: rows that
+    come slowly are not kept from their reader.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        page_bytes: int = _PAGE_BYTES,
+        page_s: float = _PAGE_S,
+    ) -> None:
         self._clock = clock
         self._page_bytes = page_bytes
+        self._page_s = page_s
         self._open: dict[str, _Cursor] = {}
 
     def __len__(self) -> int:
@@ -45,7 +59,7 @@ class Cursors:
     async def open(self, query_id: QueryId, origin: str, stream: BatchStream) -> Page:
         """Read the first page; the answer stays open if it has more."""
         name = uuid.uuid4().hex
-        self._open[name] = _Cursor(query_id, origin, stream, self._clock())
+        self._open[name] = _Cursor(query_id, origin, stream, aiter(stream), self._clock())
         return await self.next(name)
 
     async def next(self, name: str) -> Page:
@@ -82,14 +96,19 @@ class Cursors:
     async def _read(self, name: str, cursor: _Cursor) -> Page:
         batches: list[pa.RecordBatch] = []
         size = 0
+        until_s = self._clock() + self._page_s
         async with cursor.lock:
-            async for batch in cursor.stream:
+            while size < self._page_bytes:
+                left_s = max(0.0, until_s - self._clock()) if batches else None
+                if left_s == 0.0 or not await _has_come(cursor, left_s):
+                    break
+                batch = _taken(cursor)
+                if batch is None:
+                    return Page(name, tuple(batches), is_last=True)
                 if batch.num_rows:
                     batches.append(batch)
                     size += batch.nbytes
-                if size >= self._page_bytes:
-                    return Page(name, tuple(batches), is_last=False)
-        return Page(name, tuple(batches), is_last=True)
+        return Page(name, tuple(batches), is_last=False)
 
     async def close(self, name: str) -> None:
         """Stop the answer, whatever it is doing; nothing happens if it is not open."""
@@ -98,6 +117,9 @@ class Cursors:
             return
         if cursor.reading is not None:
             cursor.reading.cancel()
+        if cursor.coming is not None:
+            cursor.coming.cancel()
+            await asyncio.wait((cursor.coming,))
         await cursor.stream.aclose()
 
     async def close_query(self, query_id: QueryId) -> None:
@@ -114,6 +136,31 @@ class Cursors:
     async def aclose(self) -> None:
         for name in list(self._open):
             await self.close(name)
+
+
+async def _has_come(cursor: _Cursor, wait_s: float | None) -> bool:
+    """Ask for the next batch, and wait for it for so long; it stays on its way after that."""
+    if cursor.coming is None:
+        cursor.coming = asyncio.ensure_future(_next(cursor.batches))
+        cursor.coming.add_done_callback(_look)
+    done, _ = await asyncio.wait((cursor.coming,), timeout=wait_s)
+    return bool(done)
+
+
+def _taken(cursor: _Cursor) -> pa.RecordBatch | None:
+    assert cursor.coming is not None
+    coming, cursor.coming = cursor.coming, None
+    return coming.result()
+
+
+def _look(coming: asyncio.Task[pa.RecordBatch | None]) -> None:
+    """A failure that comes when nobody asks any more is nobody's, and not worth a warning."""
+    if not coming.cancelled():
+        coming.exception()
+
+
+async def _next(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    return await anext(batches, None)
 
 
 def _is_cancelled() -> bool:

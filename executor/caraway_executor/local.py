@@ -11,11 +11,15 @@ from caraway_core.errors import CatalogMovedError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.storing import StoreOrder
 from caraway_engine import processes
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.sessions import Session
 from caraway_engine.streams import EngineStream
+from caraway_executor.collecting import PlainStream
 from caraway_executor.products import Products
+from caraway_executor.stores import Stores
+from caraway_executor.storing import StoringStream
 
 _PLANNING_THREADS = 8
 _KEPT_SESSIONS = 3
@@ -28,9 +32,10 @@ class LocalExecutor:
     nothing they read is taken from under them.
     """
 
-    def __init__(self, settings: EngineSettings) -> None:
+    def __init__(self, settings: EngineSettings, stores: Stores | None = None) -> None:
         processes.prepare()
         self._settings = settings
+        self._stores = stores or Stores()
         self._session: Session | None = None
         self._kept: OrderedDict[CatalogVersion, Session] = OrderedDict()
         self._products = Products(max(1, settings.target_partitions - 1))
@@ -66,10 +71,18 @@ class LocalExecutor:
         session = self._session
         if session is None:
             raise ShuttingDownError("the executor holds no catalog yet")
-        return await self._started(partial(session.start, statement))
+        start = partial(session.start, statement)
+        if statement.store is None:
+            return await self._started(start, statement.in_background)
+        # First the store: a statement that writes must not have begun when there is none.
+        store = await self._stores.at(statement.store.place)
+        stream = await self._started(start, statement.in_background)
+        return StoringStream(stream, statement.store, store)
 
-    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
+    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.
+
+        Its rows come as the engine gives them, unless they are stored.
 
         Raises:
             CatalogMovedError: that catalog is not here.
@@ -78,20 +91,43 @@ class LocalExecutor:
         session = self._kept.get(task.catalog_version)
         if session is None:
             raise CatalogMovedError(task.catalog_version)
-        return await self._started(partial(session.run, task, inputs))
+        start = partial(session.run, task, inputs)
+        if task.store is None:
+            return await self._started(start, task.in_background)
+        store = await self._stores.at(task.store.place)
+        stream = await self._started(start, task.in_background)
+        return StoringStream(PlainStream(stream, task.schema), task.store, store)
 
-    async def _started(self, start: Callable[[], EngineStream]) -> EngineStream:
+    async def stored(self, stream: BatchStream, order: StoreOrder) -> BatchStream:
+        """Store the rows of a stream that is there already.
+
+        Raises:
+            ResultStoreError: the store cannot be opened; the stream is closed.
+        """
+        try:
+            store = await self._stores.at(order.place)
+        except BaseException:
+            await stream.aclose()
+            raise
+        return StoringStream(stream, order, store)
+
+    async def _started(
+        self, start: Callable[[], EngineStream], in_background: bool
+    ) -> EngineStream:
         loop = asyncio.get_running_loop()
         stream = await loop.run_in_executor(self._planning, start)
         if stream.is_product:
-            await self._products.enter()
-            stream.on_end = partial(self._leave_product, loop)
+            await self._products.enter(in_background=in_background)
+            stream.on_end = partial(self._leave_product, loop, in_background)
         return stream
 
-    def _leave_product(self, loop: asyncio.AbstractEventLoop, is_whole: bool) -> None:
+    def _leave_product(
+        self, loop: asyncio.AbstractEventLoop, in_background: bool, is_whole: bool
+    ) -> None:
+        leave = partial(self._products.leave, is_whole, in_background=in_background)
         # A stream may be dropped by any thread, also after the loop has been closed.
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._products.leave, is_whole)
+            loop.call_soon_threadsafe(leave)
 
     def close(self) -> None:
         self._products.close()

@@ -17,7 +17,10 @@ _LONGEST_S = 60.0
 
 
 class Products:
-    """A place for each product that may run; one that was cut short leaves its place late."""
+    """A place for each product that may run; one that was cut short leaves its place late.
+
+    Products in the background have as many places of their own.
+    """
 
     def __init__(
         self,
@@ -27,12 +30,12 @@ class Products:
         longest_s: float = _LONGEST_S,
     ) -> None:
         self._longest_s = longest_s
-        self._places = asyncio.Semaphore(places)
+        self._places = {False: asyncio.Semaphore(places), True: asyncio.Semaphore(places)}
         self._cpu_time = cpu_time
         self._look_s = look_s
         self._leaving: set[asyncio.Task[None]] = set()
 
-    async def enter(self) -> None:
+    async def enter(self, *, in_background: bool = False) -> None:
         """Take a place; `leave` must follow.
 
         Raises:
@@ -40,7 +43,7 @@ class Products:
         """
         try:
             async with asyncio.timeout(self._longest_s):
-                await self._places.acquire()
+                await self._places[in_background].acquire()
         except TimeoutError:
             raise OverloadedError(
                 "another join without equal keys (a cross join, or one on <, > or an expression) "
@@ -49,12 +52,13 @@ class Products:
                 retry_after_s=10,
             ) from None
 
-    def leave(self, is_whole: bool) -> None:
+    def leave(self, is_whole: bool, *, in_background: bool = False) -> None:
         """Give the place back: at once after a whole answer, else when its work has ended."""
+        places = self._places[in_background]
         if is_whole:
-            self._places.release()
+            places.release()
             return
-        task = asyncio.get_running_loop().create_task(self._leave_late())
+        task = asyncio.get_running_loop().create_task(self._leave_late(places))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
 
@@ -62,7 +66,7 @@ class Products:
         for task in self._leaving:
             task.cancel()
 
-    async def _leave_late(self) -> None:
+    async def _leave_late(self, places: asyncio.Semaphore) -> None:
         """Nothing tells when the work ends; that the process is calm does, and so does time."""
         try:
             waited_s = 0.0
@@ -73,4 +77,4 @@ class Products:
                 if self._cpu_time() - before < _CALM_CORES * self._look_s:
                     return
         finally:
-            self._places.release()
+            places.release()

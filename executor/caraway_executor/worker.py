@@ -153,15 +153,16 @@ class Worker:
         return await self._first_page(query_id, origin, stream)
 
     async def _open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
-        async with self._places.place():
+        async with self._places.place(in_background=task.in_background):
             stream = await self._catalogs.executor(task.catalog).run(task, inputs)
-            plain = PlainStream(stream, task.schema)
-            return await self._first_page(task.query_id, task.catalog, plain)
+            if task.store is None:
+                stream = PlainStream(stream, task.schema)
+            return await self._first_page(task.query_id, task.catalog, stream)
 
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
     ) -> tuple[Report, tuple[pa.Table, ...]]:
-        async with self._places.place():
+        async with self._places.place(in_background=task.in_background):
             began_s = time.monotonic()
             stream = await self._catalogs.executor(task.catalog).run(task, inputs)
             try:

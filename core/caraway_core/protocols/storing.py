@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from caraway_core.errors import ResultTooLargeError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoreSpec
 
@@ -17,6 +18,8 @@ FIRST_ROWS = 10_000
 """The first chunk is closed at so many rows, so that a reader sees something soon."""
 CHUNK_BYTES = 4 * 1024 * 1024
 """Every later chunk is closed at so many bytes, but not before it has `FIRST_ROWS` rows."""
+MOST_CHUNK_BYTES = 32 * 1024 * 1024
+"""At so many bytes any chunk is closed: rows may be so wide that 10,000 do not fit in memory."""
 
 _FIELDS = [
     pa.field("task", pa.int32(), nullable=False),
@@ -76,6 +79,16 @@ class StoredChunk:
     attempt: int
     chunk: ChunkInfo
 
+    @property
+    def is_chunk(self) -> bool:
+        """Whether there is a chunk; without one this only says that a new attempt has begun."""
+        return self.chunk.row_count > 0
+
+
+def begun(task: int, attempt: int) -> StoredChunk:
+    """Say that an attempt has begun: what earlier ones stored does not count, whatever comes."""
+    return StoredChunk(task, attempt, ChunkInfo(0, 0, 0, ""))
+
 
 def stored_schema(answer: pa.Schema) -> pa.Schema:
     """Return the schema of word about chunks of rows in the schema `answer`."""
@@ -119,6 +132,15 @@ def in_order(chunks: Iterable[StoredChunk]) -> Sequence[ChunkInfo]:
     found = list(chunks)
     for each in found:
         last[each.task] = max(each.attempt, last.get(each.task, 0))
-    counting = [each for each in found if each.attempt == last[each.task]]
+    counting = [each for each in found if each.is_chunk and each.attempt == last[each.task]]
     counting.sort(key=lambda each: (each.task, each.chunk.index))
     return [each.chunk for each in counting]
+
+
+def too_large(stored_bytes: int, most_bytes: int) -> ResultTooLargeError:
+    """Word the refusal of an answer that grows too large."""
+    return ResultTooLargeError(
+        f"the result is too large: {stored_bytes:,} bytes of it are stored and it is not at its "
+        f"end, which is over the `maximum_size` of {most_bytes:,}; select fewer rows or columns, "
+        "or ask with a larger `maximum_size`"
+    )

@@ -3,19 +3,12 @@
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from caraway_core.errors import (
-    CatalogMovedError,
-    ExecutionError,
-    ExecutorLostError,
-    NotDistributableError,
-    ShuttingDownError,
-)
+from caraway_core.errors import CatalogMovedError, NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import (
     BatchStream,
@@ -26,6 +19,7 @@ from caraway_core.protocols.dispatch import (
     Statement,
 )
 from caraway_core.protocols.fleet import Fleet, Share, TableCatalog, Task, TaskTable
+from caraway_core.protocols.storing import StoreOrder, stored_schema
 from caraway_engine import distribution, shares
 from caraway_engine.distribution import Analysis
 from caraway_engine.sessions import Session
@@ -37,7 +31,9 @@ from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.placing import Slots, none_ready
 from caraway_scheduler.dispatch.running import ATTEMPTS, READY_WAIT_S, Query, Ran, StageRunner
+from caraway_scheduler.dispatch.storing import StoredTotal
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.dispatch.whole import WholeRunner
 from caraway_scheduler.membership import Membership
 
 logger = logging.getLogger(__name__)
@@ -52,6 +48,8 @@ class LocalEngine(Executor, Protocol):
     def session(self) -> Session | None: ...
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream: ...
+
+    async def stored(self, stream: BatchStream, order: StoreOrder) -> BatchStream: ...
 
 
 class ClusterDispatch:
@@ -78,11 +76,13 @@ class ClusterDispatch:
         self._local = local
         self._origin = origin
         self._tallies = tallies
-        self._owner = owner
         self._policy = policy
         self._own_files = own_files
         self._facts: tuple[Session, Mapping[TableName, TableFacts]] | None = None
-        self._under_way: Counter[ExecutorId] = Counter()
+        self._under_way: dict[QueryId, _UnderWay] = {}
+        self._whole = WholeRunner(
+            fleet, membership, origin, tallies, owner, lambda ran: self._on_ran(ran)
+        )
 
     def record_work(self, record: Callable[[Ran], None]) -> None:
         """Tell `record` of each piece of work that an executor did."""
@@ -106,7 +106,10 @@ class ClusterDispatch:
         raise AssertionError("unreachable")
 
     def progress(self, query_id: QueryId) -> Progress | None:
-        return None
+        query = self._under_way.get(query_id)
+        if query is None:
+            return None
+        return query.drive.progress(query.stream.ended if query.stream else 0)
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         return self._membership.executors()
@@ -124,22 +127,33 @@ class ClusterDispatch:
         if analysis is None:
             analysis = await asyncio.to_thread(session.analyse, statement)
         if analysis.is_diagnostic:
-            return await self._explained(query_id, statement, session)
+            return await self._diagnosed(query_id, statement, session)
         if analysis.reads_system or not analysis.tables:
             return await self._local.execute(query_id, statement)
         if analysis.tables & distribution.memory_tables(session.snapshot.tables):
-            return await self._at_owner(query_id, statement, analysis)
+            return await self._whole.at_owner(query_id, statement, analysis)
         await self._wait_for_executor()
         if self._cluster(session).divided(analysis.widest_reads):
             try:
                 planner, graph = await asyncio.to_thread(self._planned, session, analysis)
                 self._tallies.planned((time.perf_counter() - started) * 1000)
                 if graph.stages or graph.root is None or graph.root.layout != "single":
-                    staged = await self._staged(query_id, session, analysis, planner, graph)
+                    staged = await self._staged(
+                        query_id, statement, session, analysis, planner, graph
+                    )
                     return staged.stream
             except NotDistributableError as exc:
                 logger.info("runs whole", extra={"query_id": query_id, "cause": exc.message})
-        return await self._whole(query_id, statement, analysis)
+        return await self._whole.anywhere(query_id, statement, analysis)
+
+    async def _diagnosed(
+        self, query_id: QueryId, statement: Statement, session: Session
+    ) -> BatchStream:
+        """Run an EXPLAIN or its like. What is said of it is put together here, and stored here."""
+        stream = await self._explained(query_id, replace(statement, store=None), session)
+        if statement.store is None:
+            return stream
+        return await self._local.stored(stream, statement.store)
 
     async def _explained(
         self, query_id: QueryId, statement: Statement, session: Session
@@ -154,7 +168,7 @@ class ClusterDispatch:
             return await self._local.execute(query_id, statement)
         await self._wait_for_executor()
         if not self._cluster(session).divided(analysis.widest_reads):
-            return await self._explained_whole(query_id, statement, analysis, inner)
+            return await self._explained_whole(query_id, statement, session, analysis, inner)
         try:
             planner, graph = await asyncio.to_thread(self._planned, session, analysis)
             foreseen = graph if inner.is_run else None
@@ -162,11 +176,17 @@ class ClusterDispatch:
                 foreseen = await asyncio.to_thread(explaining.foreseen, planner)
         except NotDistributableError as exc:
             analysis = replace(analysis, objection=exc.message)
-            return await self._explained_whole(query_id, statement, analysis, inner)
+            return await self._explained_whole(query_id, statement, session, analysis, inner)
         if not graph.stages and graph.root is not None and graph.root.layout == "single":
-            return await self._explained_whole(query_id, statement, analysis, inner)
+            return await self._explained_whole(query_id, statement, session, analysis, inner)
         if inner.is_run:
-            return await self._explained_run(query_id, session, analysis, planner, graph)
+            try:
+                return await self._explained_run(
+                    query_id, statement, session, analysis, planner, graph
+                )
+            except NotDistributableError as exc:
+                analysis = replace(analysis, objection=exc.message)
+                return await self._explained_whole(query_id, statement, session, analysis, inner)
         slots = Slots(self._ready, planner.cluster.slots)
         text = explaining.describe(foreseen, planner.schemas.text, slots.executor)
         local = await self._local.execute(query_id, statement)
@@ -176,25 +196,29 @@ class ClusterDispatch:
         self,
         query_id: QueryId,
         statement: Statement,
+        session: Session,
         analysis: Analysis,
         inner: explaining.Explained,
     ) -> BatchStream:
-        if inner.is_run and analysis.written is None:
-            stream = await self._whole(query_id, statement, analysis)
-        else:
+        if not inner.is_run or analysis.written is not None:
             stream = await self._local.execute(query_id, statement)
+        elif analysis.tables & distribution.memory_tables(session.snapshot.tables):
+            stream = await self._whole.at_owner(query_id, statement, analysis)
+        else:
+            stream = await self._whole.anywhere(query_id, statement, analysis)
         said = {"distributed_plan": explaining.whole(analysis.objection)}
         return explaining.ExplainedStream(stream, said)
 
     async def _explained_run(
         self,
         query_id: QueryId,
+        statement: Statement,
         session: Session,
         analysis: Analysis,
         planner: Planner,
         graph: StageGraph,
     ) -> BatchStream:
-        staged = await self._staged(query_id, session, analysis, planner, graph)
+        staged = await self._staged(query_id, statement, session, analysis, planner, graph)
         stream, drive, runner = staged.stream, staged.drive, staged.runner
         ran = explaining.RootCount()
         try:
@@ -243,6 +267,7 @@ class ClusterDispatch:
     async def _staged(
         self,
         query_id: QueryId,
+        statement: Statement,
         session: Session,
         analysis: Analysis,
         planner: Planner,
@@ -250,7 +275,15 @@ class ClusterDispatch:
     ) -> "_Staged":
         slots = Slots(self._ready, planner.cluster.slots)
         cut = await asyncio.to_thread(_cut, session, planner.divided, len(slots))
-        query = Query(query_id, self._origin, session.snapshot.version, cut.__getitem__)
+        order = statement.store and replace(statement.store, schema=analysis.schema)
+        query = Query(
+            query_id,
+            self._origin,
+            session.snapshot.version,
+            cut.__getitem__,
+            order,
+            statement.in_background,
+        )
         runner = StageRunner(
             query,
             self._fleet,
@@ -262,6 +295,7 @@ class ClusterDispatch:
             partial(self._membership.wait_ready, 1, READY_WAIT_S),
         )
         drive = Drive(planner, graph, runner)
+        under_way = self._under_way[query_id] = _UnderWay(drive)
         try:
             root = await drive.root()
             answering = time.perf_counter()
@@ -269,12 +303,11 @@ class ClusterDispatch:
             at_once = _STREAMS_PER_SLOT * len(slots)
             streams = await asyncio.gather(*(opener() for opener in openers[:at_once]))
         except BaseException:
-            drive.close()
-            runner.close()
+            self._close(query_id, drive, runner)
             raise
 
         def close(rows: int, size_bytes: int) -> None:
-            _close(drive, runner)
+            self._close(query_id, drive, runner)
             elapsed_ms = (time.perf_counter() - answering) * 1000
             where = None if runner.is_answered_here else slots.executor(0)
             self._on_ran(
@@ -284,82 +317,29 @@ class ClusterDispatch:
 
         stream = MergedStream(
             streams,
-            analysis.schema,
+            stored_schema(analysis.schema) if order else analysis.schema,
             analysis.reads_only_catalog,
             close,
             openers[at_once:],
             self._membership.lost,
         )
+        if order:
+            stream.measure = StoredTotal(order.most_bytes).add
+        under_way.stream = stream
         return _Staged(stream, drive, runner)
 
-    async def _whole(
-        self, query_id: QueryId, statement: Statement, analysis: Analysis
-    ) -> BatchStream:
-        """Run a statement on the executor that does least, again on another if that is lost."""
-        last: ExecutorLostError | ShuttingDownError | None = None
-        leaving: set[ExecutorId] = set()
-        for _ in range(ATTEMPTS):
-            ready = [each for each in self._ready() if each not in leaving]
-            if not ready:
-                raise none_ready()
-            executor_id = min(ready, key=lambda each: self._under_way[each])
-            try:
-                return await self._at(executor_id, query_id, statement)
-            except ExecutorLostError as exc:
-                self._membership.lost(exc.executor_id, exc.cause)
-                last = exc
-                if analysis.written is not None:
-                    break
-            except ShuttingDownError as exc:
-                # Refused before anything was done: also a statement that writes may go elsewhere.
-                leaving.add(executor_id)
-                last = exc
-        assert last is not None
-        raise ExecutionError(f"{last.message}; run the statement again") from last
+    def _close(self, query_id: QueryId, drive: Drive, runner: StageRunner) -> None:
+        self._under_way.pop(query_id, None)
+        drive.close()
+        runner.close()
 
-    async def _at(
-        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement
-    ) -> BatchStream:
-        self._under_way[executor_id] += 1
-        self._tallies.assigned(executor_id)
-        started = time.perf_counter()
 
-        def ended(rows: int = 0, size_bytes: int = 0) -> None:
-            self._under_way[executor_id] -= 1
-            elapsed_ms = (time.perf_counter() - started) * 1000
-            self._on_ran(
-                Ran(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
-                    elapsed_ms, time.time_ns())
-            )  # fmt: skip
+@dataclass(slots=True)
+class _UnderWay:
+    """A query in stages, from its plan to the end of its answer."""
 
-        try:
-            stream = await self._fleet.execute(executor_id, query_id, statement, self._origin)
-        except BaseException:
-            ended()
-            raise
-        merged = MergedStream(
-            [stream],
-            stream.schema,
-            stream.reads_only_catalog,
-            ended,
-            on_lost=self._membership.lost,
-        )
-        merged.written = stream.written
-        return merged
-
-    async def _at_owner(
-        self, query_id: QueryId, statement: Statement, analysis: Analysis
-    ) -> BatchStream:
-        """Run a statement where the tables in memory are; what it wrote may not be done twice."""
-        executor_id = await self._owner.find(self._ready)
-        try:
-            return await self._at(executor_id, query_id, statement)
-        except ExecutorLostError as exc:
-            self._membership.lost(exc.executor_id, exc.cause)
-            wrote = "; it may have written or not" if analysis.written else ""
-            raise ExecutionError(
-                f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
-            ) from exc
+    drive: Drive
+    stream: MergedStream | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,11 +357,6 @@ def _cut(
     for table in tables:
         files = session.pieces(table)
         if files is None:
-            raise ExecutionError(f"the files of dataset '{table}' cannot be shared out")
+            raise NotDistributableError(f"the files of dataset '{table}' cannot be shared out")
         dealt[table] = tuple(Share(table, pieces) for pieces in shares.cut(files, count))
     return dealt
-
-
-def _close(drive: Drive, runner: StageRunner) -> None:
-    drive.close()
-    runner.close()

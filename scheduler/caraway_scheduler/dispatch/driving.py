@@ -2,6 +2,7 @@
 
 import asyncio
 
+from caraway_core.protocols.dispatch import Progress
 from caraway_engine.stages import Measured, Planner, Stage, StageGraph
 from caraway_scheduler.dispatch.running import StageRunner
 
@@ -38,6 +39,17 @@ class Drive:
     def graph(self) -> StageGraph:
         return self._graph
 
+    def progress(self, answered: int) -> Progress:
+        """Tell how far it is; `answered` counts the tasks of the last stage that are done."""
+        stages, root = self._graph.stages.values(), self._graph.root
+        in_root = root.count if root is not None else 1
+        return Progress(
+            len(self.measured) + (answered >= in_root),
+            len(stages) + 1,
+            self._runner.tasks_done + answered,
+            sum(each.count for each in stages) + in_root,
+        )
+
     def close(self) -> None:
         for task in self._making.values():
             task.cancel()
@@ -46,6 +58,7 @@ class Drive:
         for name, stage in graph.stages.items():
             if name not in self._making:
                 self._making[name] = asyncio.ensure_future(self._make(stage))
+                self._making[name].add_done_callback(_look)
 
     async def _make(self, stage: Stage) -> Measured:
         await self._wait([each.stage for each in stage.readings])
@@ -63,3 +76,9 @@ class Drive:
         for task in self._making.values():
             if task.done():
                 task.result()
+
+
+def _look(task: asyncio.Task[Measured]) -> None:
+    """A failure that comes after the query has ended otherwise is not worth a warning."""
+    if not task.cancelled():
+        task.exception()

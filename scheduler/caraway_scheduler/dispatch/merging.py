@@ -7,17 +7,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 import pyarrow as pa
 
 from caraway_core.errors import (
+    AnswerCutError,
     CarawayError,
     ExecutionError,
     ExecutorLostError,
-    PartLostError,
-    ShuttingDownError,
+    QueryError,
 )
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_engine import plain
+from caraway_scheduler.dispatch.storing import CUT
 
 Opener = Callable[[], Awaitable[BatchStream]]
-_CUT = (ExecutorLostError, PartLostError, ShuttingDownError)
 _AHEAD = 2
 """Batches of each task that wait for the reader."""
 
@@ -28,7 +29,7 @@ class MergedStream:
     As many run at once as there are `streams`; each that ends makes room for one of `openers`.
     Columns come under positional names and with plain types; the reader gets the schema of the
     statement. `on_close` is called once with the rows and bytes read, when everything was read or
-    the reader has gone.
+    the reader has gone; `measure` says how much a batch stands for.
     """
 
     def __init__(
@@ -44,6 +45,9 @@ class MergedStream:
         self.schema = schema
         self.reads_only_catalog = reads_only_catalog
         self.written: TableName | None = None
+        self.measure: Callable[[pa.RecordBatch], tuple[int, int]] = _measure
+        self.ended = 0
+        """Tasks that were read to their end."""
         self._streams = list(streams)
         self._openers = deque(openers)
         self._on_close: Callable[[int, int], None] | None = on_close
@@ -79,8 +83,9 @@ class MergedStream:
         try:
             return self._restored(await anext(aiter(self._streams[0])))
         except BaseException as exc:
+            self.ended += isinstance(exc, StopAsyncIteration)
             await self.aclose()
-            if isinstance(exc, _CUT):
+            if isinstance(exc, CUT):
                 raise self._cut_short(exc) from exc
             raise
 
@@ -89,11 +94,12 @@ class MergedStream:
             while True:
                 async for batch in stream:
                     await self._queue.put(self._restored(batch))
+                self.ended += 1
                 if not self._openers:
                     break
                 stream = await self._openers.popleft()()
                 self._streams.append(stream)
-        except _CUT as exc:
+        except CUT as exc:
             await self._queue.put(self._cut_short(exc))
         except Exception as exc:
             await self._queue.put(exc)
@@ -101,14 +107,20 @@ class MergedStream:
             await self._queue.put(None)
 
     def _restored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        self._rows += batch.num_rows
-        self._size_bytes += batch.nbytes
-        return restored(batch, self.schema)
+        rows, size_bytes = self.measure(batch)
+        self._rows += rows
+        self._size_bytes += size_bytes
+        return plain.restored(batch, self.schema)
 
-    def _cut_short(self, exc: CarawayError) -> ExecutionError:
+    def _cut_short(self, exc: CarawayError) -> QueryError:
         if isinstance(exc, ExecutorLostError):
             self._on_lost(exc.executor_id, exc.cause)
-        return ExecutionError(
+        if self.written is not None:
+            return ExecutionError(
+                f"{exc.message}; dataset '{self.written}' may have been written to or not: look "
+                "before you run the statement again"
+            )
+        return AnswerCutError(
             f"the answer is cut short, because {exc.message}; run the statement again"
         )
 
@@ -126,10 +138,5 @@ class MergedStream:
             on_close(self._rows, self._size_bytes)
 
 
-def restored(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Give rows that came through an exchange the names and types of the statement."""
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def _measure(batch: pa.RecordBatch) -> tuple[int, int]:
+    return batch.num_rows, batch.nbytes

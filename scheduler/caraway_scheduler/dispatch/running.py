@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from caraway_core.errors import (
@@ -27,8 +27,10 @@ from caraway_core.protocols.fleet import (
     Task,
     TaskTable,
 )
+from caraway_core.protocols.storing import StoreOrder
 from caraway_engine.stages import Measured, Mode, Reading, Stage
 from caraway_scheduler.dispatch.placing import Slots
+from caraway_scheduler.dispatch.storing import Attempts, PersistentWord
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 
 logger = logging.getLogger(__name__)
@@ -43,12 +45,17 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What all tasks of a query share. `shares` holds for each divided table its cut by slot."""
+    """What all tasks of a query share. `shares` holds for each divided table its cut by slot.
+
+    With `store` the rows of its last stage are stored by the tasks that make them.
+    """
 
     query_id: QueryId
     catalog: str
     catalog_version: CatalogVersion
     shares: Callable[[TableName], Sequence[Share]] = field(repr=False)
+    store: StoreOrder | None = None
+    in_background: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +116,41 @@ class StageRunner:
         return Measured(sum(part.rows for part in parts), sum(part.size_bytes for part in parts))
 
     async def stream(self, stage: Stage, number: int) -> BatchStream:
-        """Run a task of the last stage and read its rows; again elsewhere while none came."""
+        """Run a task of the last stage and read its rows; again elsewhere while none came.
+
+        Of rows that are stored comes word, and these are made again also after some of it came.
+        """
+        order = self._query.store
+        if order is None:
+            return await self._opened(stage, number, lambda: None)
+        attempts = Attempts(order, number)
+
+        async def again(cause: CarawayError) -> BatchStream:
+            if isinstance(cause, ExecutorLostError):
+                await self._lose(cause.executor_id, cause.cause)
+            return await self._opened(stage, number, attempts.another)
+
+        first = await self._opened(stage, number, attempts.another)
+        return PersistentWord(first, attempts, again, ATTEMPTS - 1)
+
+    async def _opened(
+        self, stage: Stage, number: int, order: Callable[[], StoreOrder | None]
+    ) -> BatchStream:
         if stage.layout == "single":
-            here = await self._stream_here(stage)
+            here = await self._stream_here(stage, order)
             if here is not None:
                 return here
         return await self._persistently(
             stage,
             number,
-            lambda executor_id, task, inputs: self._fleet.stream(executor_id, task, inputs),
+            lambda executor_id, task, inputs: self._fleet.stream(
+                executor_id, replace(task, store=order()), inputs
+            ),
         )
 
-    async def _stream_here(self, stage: Stage) -> BatchStream | None:
+    async def _stream_here(
+        self, stage: Stage, order: Callable[[], StoreOrder | None]
+    ) -> BatchStream | None:
         """Finish a query over few rows where they are going to anyway, which saves a call."""
         inputs = await self._inputs(stage, 0)
         size = sum(part.size_bytes for each in inputs for part in each.parts)
@@ -132,7 +162,12 @@ class StageRunner:
             self._forget(stage, inputs, exc.executor_id)
             return None
         self.is_answered_here = True
-        return await self._here(self._task(stage, 0), tables)
+        return await self._here(replace(self._task(stage, 0), store=order()), tables)
+
+    @property
+    def tasks_done(self) -> int:
+        """How many tasks of the stages before the last one are made."""
+        return sum(map(_is_made, self._tasks.values()))
 
     def executor(self, number: int) -> ExecutorId:
         """Name the executor behind a slot as it is now."""
@@ -149,6 +184,7 @@ class StageRunner:
         task = self._tasks.get(key)
         if task is None:
             task = asyncio.ensure_future(self._run(self._stages[name], number))
+            task.add_done_callback(_look)
             self._tasks[key] = task
         return task
 
@@ -224,6 +260,7 @@ class StageRunner:
             stage.schema,
             tuple(self._query.shares(table)[number] for table in sorted(stage.tables)),
             Split(hashed.keys, hashed.count, hashed.extra) if hashed else None,
+            in_background=self._query.in_background,
         )
 
     async def _inputs(self, stage: Stage, number: int) -> list[Input]:
@@ -277,3 +314,9 @@ class StageRunner:
 
 def _is_made(task: asyncio.Task[Outcome]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is None
+
+
+def _look(task: asyncio.Task[Outcome]) -> None:
+    """A failure that comes after the query has ended otherwise is not worth a warning."""
+    if not task.cancelled():
+        task.exception()

@@ -69,6 +69,9 @@ STATUS: Mapping[type[errors.CarawayError], type[StatusError]] = {
     errors.QueryCancelledError: Cancelled,
     errors.OverloadedError: Unavailable,
     errors.OutOfMemoryQueryError: Internal,
+    errors.AnswerCutError: Internal,
+    errors.ResultStoreError: Internal,
+    errors.ResultTooLargeError: Internal,
     errors.ExecutionError: Internal,
     errors.ShuttingDownError: Unavailable,
 }

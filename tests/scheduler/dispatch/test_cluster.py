@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_core.errors import (
+    AnswerCutError,
     ExecutionError,
     InvalidQueryError,
     OverloadedError,
@@ -212,7 +213,7 @@ async def test_a_loss_in_the_middle_of_an_answer_ends_it_and_is_told(
     for each in (E1, E2, E3):
         await cluster.fleet.lose(each)
 
-    with pytest.raises(ExecutionError, match="the answer is cut short"):
+    with pytest.raises(AnswerCutError, match="the answer is cut short"):
         async for _ in stream:
             pass
 

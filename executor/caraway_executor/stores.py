@@ -1,0 +1,47 @@
+"""The result stores that a process has open."""
+
+import asyncio
+from collections import deque
+from threading import Lock
+
+from caraway_core import registry
+from caraway_core.errors import CarawayError, ResultStoreError
+from caraway_core.protocols.results import ResultStore
+from caraway_core.protocols.storing import ResultPlace
+
+_KEPT = 4
+
+
+class Stores:
+    """Keeps the stores that were used last: opening one reads from its disk, or the network."""
+
+    def __init__(self) -> None:
+        self._opened: deque[tuple[ResultPlace, ResultStore]] = deque(maxlen=_KEPT)
+        self._opening = Lock()
+
+    async def at(self, place: ResultPlace) -> ResultStore:
+        """Return the store at a place.
+
+        Raises:
+            ResultStoreError: it cannot be opened.
+        """
+        if (known := self._known(place)) is not None:
+            return known
+        return await asyncio.to_thread(self._open, place)
+
+    def _known(self, place: ResultPlace) -> ResultStore | None:
+        return next((store for known, store in list(self._opened) if known == place), None)
+
+    def _open(self, place: ResultPlace) -> ResultStore:
+        with self._opening:
+            if (known := self._known(place)) is not None:
+                return known
+            try:
+                kind = registry.load("result store", registry.RESULT_STORES, place.kind)
+                store: ResultStore = kind.at(place)
+            except ResultStoreError:
+                raise
+            except CarawayError as exc:
+                raise ResultStoreError(f"result store {place.title}: {exc.message}") from exc
+            self._opened.append((place, store))
+            return store

@@ -1,0 +1,124 @@
+"""Answers that are stored where they are made: tries at them, and word of their chunks."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caraway_core.errors import (
+    AnswerCutError,
+    CarawayError,
+    CatalogMovedError,
+    ExecutorLostError,
+    PartLostError,
+    ShuttingDownError,
+)
+from caraway_core.ids import TableName
+from caraway_core.protocols import storing
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.storing import StoredChunk, StoreOrder
+
+CUT = (ExecutorLostError, PartLostError, ShuttingDownError)
+"""What ends an answer that lay open on an executor, through no fault of the statement."""
+
+
+class Attempts:
+    """The tries at one task of a stored answer, each of which gets an order of its own."""
+
+    def __init__(self, order: StoreOrder, task: int = 0) -> None:
+        self._first = replace(order, task=task)
+        self._count = 0
+
+    def another(self) -> StoreOrder:
+        order = replace(self._first, attempt=self._first.attempt + self._count)
+        self._count += 1
+        return order
+
+    @property
+    def last(self) -> StoreOrder:
+        return replace(self._first, attempt=self._first.attempt + max(0, self._count - 1))
+
+
+class PersistentWord:
+    """Word of the chunks of one task, which is run again when its executor is lost.
+
+    Nobody has seen any of its rows yet, so it may begin anew; that it did is said in a word of
+    its own. `again` does what the loss calls for and runs the task once more.
+    """
+
+    reads_only_catalog = False
+    written: TableName | None = None
+
+    def __init__(
+        self,
+        first: BatchStream,
+        attempts: Attempts,
+        again: Callable[[CarawayError], Awaitable[BatchStream]],
+        most_times: int,
+    ) -> None:
+        self.schema = first.schema
+        self._stream = first
+        self._batches = aiter(first)
+        self._attempts = attempts
+        self._again = again
+        self._left = most_times
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await anext(self._batches)
+        except (*CUT, AnswerCutError) as exc:
+            if not self._left:
+                raise
+            self._left -= 1
+            await self._stream.aclose()
+            await self._reopen(exc)
+        order = self._attempts.last
+        return storing.pack([storing.begun(order.task, order.attempt)], self.schema)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def _reopen(self, cause: CarawayError) -> None:
+        try:
+            self._stream = await self._again(cause)
+        except CatalogMovedError as exc:
+            raise AnswerCutError(
+                f"the answer is cut short, because {cause.message}, and the tables have changed "
+                "since it began; run the statement again"
+            ) from exc
+        self._batches = aiter(self._stream)
+
+
+class StoredTotal:
+    """Adds up the chunks of all tasks of an answer, of each task those of its last attempt."""
+
+    def __init__(self, most_bytes: int | None) -> None:
+        self._most_bytes = most_bytes
+        self._attempts: dict[int, int] = {}
+        self._sizes: dict[int, int] = {}
+
+    def add(self, batch: pa.RecordBatch) -> tuple[int, int]:
+        """Take word of chunks, and return how many rows and bytes they are.
+
+        Raises:
+            ResultTooLargeError: all tasks together have stored more than they may.
+        """
+        chunks = storing.unpack(batch)
+        for each in chunks:
+            self._count(each)
+        stored_bytes = sum(self._sizes.values())
+        if self._most_bytes is not None and stored_bytes > self._most_bytes:
+            raise storing.too_large(stored_bytes, self._most_bytes)
+        return (
+            sum(each.chunk.row_count for each in chunks),
+            sum(each.chunk.size_bytes for each in chunks),
+        )
+
+    def _count(self, stored: StoredChunk) -> None:
+        if self._attempts.get(stored.task) != stored.attempt:
+            self._attempts[stored.task] = stored.attempt
+            self._sizes[stored.task] = 0
+        self._sizes[stored.task] += stored.chunk.size_bytes

@@ -1,0 +1,136 @@
+"""Statements that run whole on one executor, as a cluster runs what is small or writes."""
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+from caraway_core.errors import (
+    CarawayError,
+    ExecutionError,
+    ExecutorLostError,
+    ShuttingDownError,
+)
+from caraway_core.ids import ExecutorId, QueryId
+from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.fleet import Fleet
+from caraway_engine.distribution import Analysis
+from caraway_scheduler.dispatch.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.merging import MergedStream
+from caraway_scheduler.dispatch.placing import none_ready
+from caraway_scheduler.dispatch.running import ATTEMPTS, Ran
+from caraway_scheduler.dispatch.storing import Attempts, PersistentWord, StoredTotal
+from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.membership import Membership
+
+
+class WholeRunner:
+    """Gives whole statements to the executor that does least, or to the owner of their tables."""
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        membership: Membership,
+        origin: str,
+        tallies: DispatchTallies,
+        owner: MemoryOwner,
+        on_ran: Callable[[Ran], None],
+    ) -> None:
+        self._fleet = fleet
+        self._membership = membership
+        self._origin = origin
+        self._tallies = tallies
+        self._owner = owner
+        self._on_ran = on_ran
+        self._under_way: Counter[ExecutorId] = Counter()
+
+    async def anywhere(
+        self, query_id: QueryId, statement: Statement, analysis: Analysis
+    ) -> BatchStream:
+        """Run a statement on the executor that does least, again on another if that is lost.
+
+        An answer that only reads and is stored is run again also when its executor is lost later.
+        """
+        if statement.store is None or analysis.written is not None:
+            return await self._somewhere(query_id, lambda: statement, analysis)
+        attempts = Attempts(statement.store)
+
+        async def run(_cause: CarawayError | None = None) -> BatchStream:
+            return await self._somewhere(
+                query_id, lambda: replace(statement, store=attempts.another()), analysis
+            )
+
+        return PersistentWord(await run(), attempts, run, ATTEMPTS - 1)
+
+    async def at_owner(
+        self, query_id: QueryId, statement: Statement, analysis: Analysis
+    ) -> BatchStream:
+        """Run a statement where the tables in memory are; what it wrote may not be done twice."""
+        executor_id = await self._owner.find(self._ready)
+        try:
+            return await self._at(executor_id, query_id, statement)
+        except ExecutorLostError as exc:
+            self._membership.lost(exc.executor_id, exc.cause)
+            wrote = "; it may have written or not" if analysis.written else ""
+            raise ExecutionError(
+                f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
+            ) from exc
+
+    async def _somewhere(
+        self, query_id: QueryId, next_try: Callable[[], Statement], analysis: Analysis
+    ) -> BatchStream:
+        last: ExecutorLostError | ShuttingDownError | None = None
+        leaving: set[ExecutorId] = set()
+        for _ in range(ATTEMPTS):
+            ready = [each for each in self._ready() if each not in leaving]
+            if not ready:
+                raise none_ready()
+            executor_id = min(ready, key=lambda each: self._under_way[each])
+            try:
+                return await self._at(executor_id, query_id, next_try())
+            except ExecutorLostError as exc:
+                self._membership.lost(exc.executor_id, exc.cause)
+                last = exc
+                if analysis.written is not None:
+                    break
+            except ShuttingDownError as exc:
+                # Refused before anything was done: also a statement that writes may go elsewhere.
+                leaving.add(executor_id)
+                last = exc
+        assert last is not None
+        raise ExecutionError(f"{last.message}; run the statement again") from last
+
+    async def _at(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement
+    ) -> BatchStream:
+        self._under_way[executor_id] += 1
+        self._tallies.assigned(executor_id)
+        started = time.perf_counter()
+
+        def ended(rows: int = 0, size_bytes: int = 0) -> None:
+            self._under_way[executor_id] -= 1
+            elapsed_ms = (time.perf_counter() - started) * 1000
+            self._on_ran(
+                Ran(query_id, "whole", "the whole statement", 0, executor_id, rows, size_bytes,
+                    elapsed_ms, time.time_ns())
+            )  # fmt: skip
+
+        try:
+            stream = await self._fleet.execute(executor_id, query_id, statement, self._origin)
+        except BaseException:
+            ended()
+            raise
+        merged = MergedStream(
+            [stream],
+            stream.schema,
+            stream.reads_only_catalog,
+            ended,
+            on_lost=self._membership.lost,
+        )
+        merged.written = stream.written
+        if statement.store is not None:
+            merged.measure = StoredTotal(statement.store.most_bytes).add
+        return merged
+
+    def _ready(self) -> list[ExecutorId]:
+        return [member.executor_id for member in self._membership.ready()]
