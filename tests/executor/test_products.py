@@ -53,6 +53,16 @@ async def test_wait_for_a_place_is_bounded() -> None:
         await products.enter()
 
 
+async def test_products_in_the_background_have_places_of_their_own() -> None:
+    products = Products(1, longest_s=0.02)
+    await products.enter(in_background=True)
+    await products.enter()
+    products.leave(is_whole=True, in_background=True)
+    await products.enter(in_background=True)
+    with pytest.raises(OverloadedError):
+        await products.enter()
+
+
 @pytest.mark.parametrize(
     ("sql", "is_product"),
     [

@@ -131,6 +131,30 @@ async def test_wait_for_a_place_is_bounded() -> None:
         pass
 
 
+async def test_work_in_the_background_has_places_of_its_own() -> None:
+    places = Places(1, longest_s=0.02)
+    async with places.place(in_background=True):
+        async with places.place():
+            pass
+        with pytest.raises(OverloadedError):
+            async with places.place(in_background=True):
+                pass
+
+
+async def test_task_does_not_wait_behind_work_in_the_background() -> None:
+    of = worker({"t": memory(v=[1])})
+    runs = [slow() for _ in range(4)]
+    running = [
+        asyncio.ensure_future(of.run(replace(run, in_background=True), rows)) for run, rows in runs
+    ]
+    async with asyncio.timeout(10):
+        await of.run(task("SELECT v FROM t", {"t": NUMBERS}), ())
+    assert not all(each.done() for each in running)
+    await of.aclose()
+    await asyncio.wait(running)
+    assert all(each.exception() for each in running if not each.cancelled())
+
+
 async def test_task_over_the_memory_limit_fails_and_the_next_one_works() -> None:
     of = worker({}, EngineSettings(2, memory_limit_bytes=4_000_000))
     rows = rows_of("t", pa.table({"v": pa.arange(0, 1_000_000)}))

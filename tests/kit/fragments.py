@@ -10,6 +10,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import CatalogVersion, new_query_id
 from caraway_core.protocols.fleet import Share, Split, Task, TaskTable
+from caraway_core.protocols.storing import StoreOrder
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 
 
@@ -22,6 +23,8 @@ def task(
     shares: Sequence[Share] = (),
     split: Split | None = None,
     schema: pa.Schema | None = None,
+    store: StoreOrder | None = None,
+    in_background: bool = False,
 ) -> Task:
     """Make a task of a statement; `$name` in it is the input of that name."""
     context = _context(tables)
@@ -38,6 +41,8 @@ def task(
         schema or named,
         tuple(shares),
         split,
+        store,
+        in_background,
     )
 
 
