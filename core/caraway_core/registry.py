@@ -30,6 +30,7 @@ STATE_STORES: Mapping[str, str] = {
 
 RESULT_STORES: Mapping[str, str] = {
     "file": "caraway_plugins.stores.folder:FolderResultStore",
+    "bucket": "caraway_plugins.stores.bucket:BucketResultStore",
 }
 
 EXECUTORS: Mapping[str, str] = {

@@ -1,26 +1,18 @@
 """Files in object stores."""
 
-import re
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import obstore
 from obstore import exceptions
-from obstore.store import AzureStore, GCSStore, S3Store
 
 from caraway_core.errors import DatasetError
 from caraway_core.tables import StoreSpec
+from caraway_plugins import object_stores
 from caraway_plugins.sources.storage import FoundFile
 
 if TYPE_CHECKING:  # obstore's types exist for the type checker only
     from obstore import ObjectMeta
-    from obstore.store import ClientConfig, RetryConfig
-
-_RETRIES: "RetryConfig" = {"max_retries": 2, "retry_timeout": timedelta(seconds=30)}
-_CLIENTS = {"s3": S3Store, "gs": GCSStore, "abfss": AzureStore}
-_STATUS = re.compile(r"\b([45]\d\d) [A-Z][A-Za-z ]+")
-_BOOLEANS = ("skip_signature", "use_emulator")
 
 
 class Bucket:
@@ -57,45 +49,17 @@ class Bucket:
         return f"{self._spec.kind}://{self._spec.alias}/{path}"
 
     def title(self, path: str) -> str:
-        return f"{self._spec.kind}://{self._spec.bucket}/{path}"
+        return object_stores.title(self._spec, path)
 
-    def _connect(self, spec: StoreSpec, timeout_s: float) -> S3Store | GCSStore | AzureStore:
-        options: dict[str, object] = {
-            name: text == "true" if name in _BOOLEANS else text
-            for name, text in spec.options.items()
-            if name != "allow_http"
-        }
-        client: ClientConfig = {
-            "timeout": timedelta(seconds=timeout_s),
-            "connect_timeout": timedelta(seconds=min(timeout_s, 10)),
-            "allow_http": spec.options.get("allow_http") == "true" or spec.kind == "gs",
-        }
-        make = _CLIENTS[spec.kind]
+    def _connect(self, spec: StoreSpec, timeout_s: float) -> object_stores.Client:
         try:
-            # The three constructors take different options; `options` fits the one of its kind.
-            return make(  # type: ignore[no-any-return] # untyped
-                spec.bucket, client_options=client, retry_config=_RETRIES, **options
-            )
-        except Exception as exc:
-            raise DatasetError(
-                "invalid", f"the params of '{self.title('')}' make no {spec.kind} client"
-            ) from exc
+            return object_stores.connect(spec, timeout_s)
+        except ValueError as exc:
+            raise DatasetError("invalid", str(exc)) from exc
 
     def _worded(self, path: str, exc: Exception) -> DatasetError:
-        # obstore's own texts may hold signed URLs: only the status is passed on.
-        where, text = self.title(path), str(exc)
-        status = _STATUS.search(text)
-        said = f" ({status.group().strip()})" if status else ""
-        denied = exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError
-        if isinstance(exc, denied) or (status and status[1] in ("401", "403")):
-            return DatasetError("auth", f"'{where}' is refused{said}; check the credentials")
-        if isinstance(exc, exceptions.NotFoundError | FileNotFoundError) or "NoSuchBucket" in text:
-            return DatasetError(
-                "not_found", f"'{where}' is not there{said}; check the bucket and the path"
-            )
-        return DatasetError(
-            "unavailable", f"'{where}' cannot be reached{said}; check endpoint, region and network"
-        )
+        trouble = object_stores.trouble(self.title(path), exc)
+        return DatasetError(trouble.type, trouble.message)
 
 
 def _found(meta: "ObjectMeta") -> FoundFile:

@@ -10,9 +10,12 @@ from typing import Any
 from caraway_core import registry
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
+from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import StoreSpec
 from caraway_plugins.stores.redis import RedisStateStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from tests.kit import valkey
+from tests.kit import s3, valkey
+from tests.kit.s3 import S3Server
 
 POLL_S = 0.01
 
@@ -67,7 +70,21 @@ def make_state(adapter: str, folder: Path, clock: Callable[[], float]) -> StateS
     return STATE[adapter](folder, clock)
 
 
-def make_results(adapter: str, folder: Path) -> ResultStore:
-    made: Any = registry.load("result store", registry.RESULT_STORES, adapter)(folder)
-    store: ResultStore = made
+def make_results(adapter: str, place: ResultPlace) -> ResultStore:
+    store_class: Any = registry.load("result store", registry.RESULT_STORES, adapter)
+    store: ResultStore = store_class.at(place)
     return store
+
+
+def bucket_place(
+    server: S3Server, bucket: str, prefix: str = "jobs", **options: str
+) -> ResultPlace:
+    """Return the place of results in a bucket that the server has, or has not."""
+    signing_in = {
+        "endpoint": server.endpoint,
+        "region": s3.REGION,
+        "access_key_id": s3.KEY,
+        "secret_access_key": s3.SECRET,
+        "allow_http": "true",
+    }
+    return ResultPlace("bucket", prefix, StoreSpec("s3", bucket, "results", signing_in | options))

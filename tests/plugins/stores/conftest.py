@@ -1,15 +1,20 @@
 """Each adapter in turn, in a folder of its own."""
 
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from caraway_core.protocols.results import ResultStore
+from caraway_core.protocols.storing import ResultPlace
 from tests.kit import valkey
+from tests.kit.s3 import S3Server, s3_server
 from tests.plugins.stores import adapters
 from tests.plugins.stores.adapters import StateHarness
+
+__all__ = ["s3_server"]
 
 
 @pytest.fixture(scope="session")
@@ -30,4 +35,15 @@ def state(request: pytest.FixtureRequest, tmp_path: Path) -> StateHarness:
 
 @pytest.fixture(params=adapters.RESULTS)
 def results(request: pytest.FixtureRequest, tmp_path: Path) -> ResultStore:
-    return adapters.make_results(request.param, tmp_path / "results")
+    place = ResultPlace("file", str(tmp_path / "results"))
+    if request.param == "bucket":
+        place = request.getfixturevalue("bucket")
+    return adapters.make_results(request.param, place)
+
+
+@pytest.fixture
+def bucket(s3_server: S3Server) -> ResultPlace:
+    """A prefix in a new bucket of a real server."""
+    name = f"r{uuid.uuid4().hex}"
+    s3_server.bucket(name)
+    return adapters.bucket_place(s3_server, name)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import CarawayError, ExecutionError
+from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 
 SCHEMA = pa.schema(
@@ -76,7 +76,7 @@ async def test_deleted_key_is_gone_and_may_be_deleted_again(results: ResultStore
     chunk = await results.write_chunk("job-1", 0, SCHEMA, [batch(1)])
     for _ in range(2):
         await results.delete("job-1")
-    with pytest.raises(ExecutionError, match="run the query again"):
+    with pytest.raises(ResultStoreError, match="run the query again"):
         await read(results, "job-1", chunk)
     assert await results.write_chunk("job-1", 0, SCHEMA, [batch(1)]) == chunk
 
@@ -98,7 +98,7 @@ async def test_missing_chunks_are_refused(results: ResultStore) -> None:
         ("job-1", other),
         ("job-1", dataclasses.replace(chunk, index=1)),
     ):
-        with pytest.raises(ExecutionError):
+        with pytest.raises(ResultStoreError):
             await read(results, key, asked)
 
 
@@ -139,6 +139,6 @@ async def test_negative_index_is_refused(results: ResultStore) -> None:
 
 async def test_batch_of_another_schema_is_refused_whole(results: ResultStore) -> None:
     other = pa.RecordBatch.from_pydict({"other": [1]})
-    with pytest.raises(ExecutionError, match="chunk 0"):
+    with pytest.raises(ResultStoreError, match="chunk 0"):
         await results.write_chunk("job-1", 0, SCHEMA, [batch(1), other])
     assert await results.keys() == []

@@ -1,0 +1,183 @@
+"""Answers as objects of S3, Google Cloud Storage or Azure: one prefix a key, one object a chunk."""
+
+import asyncio
+import io
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, BinaryIO
+
+import obstore
+import pyarrow as pa
+
+from caraway_core.errors import CarawayError, ResultStoreError
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import StoreSpec
+from caraway_plugins import object_stores
+from caraway_plugins.stores import chunks
+
+if TYPE_CHECKING:  # obstore's types exist for the type checker only
+    from obstore import GetResult
+
+_TIMEOUT_S = 30.0
+_PART_BYTES = 8 * chunks.MIB
+_MULTIPART_BYTES = 32 * chunks.MIB
+_DELETE_ROUNDS = 3
+
+
+class BucketResultStore:
+    """Keeps chunks as Arrow IPC streams in objects that are named by their checksum.
+
+    So no two writers of a chunk overwrite each other's bytes, and no write needs a condition. A
+    request is tried three times at most, and ends in bounded time.
+
+    Raises:
+        ResultStoreError: the options of the store make no client.
+    """
+
+    def __init__(self, store: StoreSpec, prefix: str, timeout_s: float = _TIMEOUT_S) -> None:
+        self._spec = store
+        self._prefix = prefix.strip("/")
+        try:
+            self._client = object_stores.connect(store, timeout_s)
+        except ValueError as exc:
+            raise ResultStoreError(f"result store: {exc}") from exc
+
+    @classmethod
+    def at(cls, place: ResultPlace) -> "BucketResultStore":
+        """Open the store at a place; nothing is sent yet.
+
+        Raises:
+            ResultStoreError: the place is not one in a bucket, or its options make no client.
+        """
+        if place.store is None:
+            raise ResultStoreError(f"result store '{place.path}' names no bucket")
+        return cls(place.store, place.path)
+
+    async def check(self) -> None:
+        """Ask the store once, to find wrong credentials or a missing bucket early.
+
+        Raises:
+            ResultStoreError: it does not answer, or refuses.
+        """
+        with self._failing("result store cannot be used", self._prefix):
+            await anext(aiter(obstore.list(self._client, self._prefix or None)), None)
+
+    async def write_chunk(
+        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+    ) -> ChunkInfo:
+        """Store one chunk; what this returned for is durable.
+
+        Raises:
+            CarawayError: the key or the index cannot name an object.
+            ResultStoreError: the chunk cannot be stored.
+        """
+        path = self._path(chunks.checked_key(key))
+        title = _title(key, index, "stored")
+        content = io.BytesIO()
+        with self._failing(title, path):
+            chunk = await asyncio.to_thread(chunks.write, content, index, schema, batches)
+            await obstore.put_async(
+                self._client,
+                f"{path}/{chunks.file_name(index, chunk.sha256)}",
+                content.getbuffer(),
+                use_multipart=chunk.size_bytes > _MULTIPART_BYTES,
+                chunk_size=_PART_BYTES,
+                max_concurrency=4,
+            )
+        return chunk
+
+    async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the batches of a chunk, after all of its bytes were checked.
+
+        Raises:
+            CarawayError: the key or the checksum cannot name an object.
+            ResultStoreError: the chunk is missing, or its bytes are not those that were written.
+        """
+        name = chunks.file_name(chunk.index, chunk.sha256)
+        path = f"{self._path(chunks.checked_key(key))}/{name}"
+        title = _title(key, chunk.index, "read")
+        with self._failing(title, path):
+            try:
+                found = await obstore.get_async(self._client, path)
+            except Exception as exc:
+                if object_stores.is_missing_object(exc):
+                    raise chunks.gone(key, chunk.index, "read") from exc
+                raise
+            if found.meta["size"] != chunk.size_bytes:
+                raise chunks.damaged(key, chunk)
+            if chunk.size_bytes <= chunks.MOST_IN_MEMORY:
+                content = pa.py_buffer(await found.bytes_async())
+                groups = iter([await asyncio.to_thread(chunks.unpack, content, key, chunk)])
+            else:
+                groups = _read(await _spooled(found, title), key, chunk)
+        # As in the folder, the last reference closes the file.
+        while (group := await asyncio.to_thread(next, groups, None)) is not None:
+            for batch in group:
+                yield batch
+
+    async def delete(self, key: str) -> None:
+        """Remove every chunk of the key; nothing happens if there is none."""
+        path = self._path(chunks.checked_key(key))
+        with self._failing(f"result '{key}' cannot be deleted", path):
+            # Somebody else may delete the same objects, which not every store forgives.
+            for _ in range(_DELETE_ROUNDS):
+                found = await obstore.list(self._client, path).collect_async()
+                if not found:
+                    return
+                try:
+                    await obstore.delete_async(self._client, [each["path"] for each in found])
+                except Exception as exc:
+                    if not object_stores.is_missing_object(exc):
+                        raise
+            raise ResultStoreError(f"result '{key}' cannot be deleted: somebody writes to it")
+
+    async def keys(self) -> Sequence[str]:
+        """Return the keys that have chunks, sorted."""
+        with self._failing("results cannot be listed", self._prefix):
+            found = await obstore.list_with_delimiter_async(self._client, self._prefix or None)
+        names = (path.rpartition("/")[2] for path in found["common_prefixes"])
+        return sorted(filter(chunks.is_key, names))
+
+    def _path(self, key: str) -> str:
+        return f"{self._prefix}/{key}" if self._prefix else key
+
+    @contextmanager
+    def _failing(self, what: str, path: str) -> Iterator[None]:
+        """Say what failed, and on what, in words without signed URLs."""
+        try:
+            yield
+        except CarawayError:
+            raise
+        except pa.ArrowException as exc:
+            raise ResultStoreError(f"{what}: {exc}") from exc
+        except Exception as exc:
+            trouble = object_stores.trouble(object_stores.title(self._spec, path), exc)
+            raise ResultStoreError(f"{what}: {trouble.message}") from exc
+
+
+def _title(key: str, index: int, what: str) -> str:
+    return f"result '{key}': chunk {index} cannot be {what}"
+
+
+async def _spooled(found: "GetResult", title: str) -> BinaryIO:
+    """Bring a large object to a file without a name: it is checked before any of it is shown."""
+    file = tempfile.TemporaryFile()
+    try:
+        async for block in found.stream():
+            try:
+                await asyncio.to_thread(file.write, block)
+            except OSError as exc:
+                folder = tempfile.gettempdir()
+                raise ResultStoreError(f"{title}: '{folder}' cannot hold it: {exc}") from exc
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _read(file: BinaryIO, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
+    with file:
+        yield from chunks.read(file, key, chunk)
