@@ -107,7 +107,11 @@ class Pair:
 
     def compare(self, sql: str, expected: Outcome, order: Order = ANY_ORDER) -> None:
         """Fail where the runner answers otherwise than expected."""
+        self.judge(sql, expected, self.runner.outcome(sql), order)
+
+    def judge(self, sql: str, expected: Outcome, got: Outcome, order: Order = ANY_ORDER) -> None:
+        """Fail where what the runner answered is not what was expected."""
         whole = None if order.whole is None else self.runner.as_sent(order.whole)
         sent = self.runner.as_sent(expected)
-        text = difference(sent, self.runner.outcome(sql), replace(order, whole=whole))
+        text = difference(sent, got, replace(order, whole=whole))
         assert text is None, f"{text}\n\n{sql}"

@@ -14,17 +14,22 @@ QUICK_EXAMPLES = 120
 LONG_EXAMPLES = 3000
 LEAST_ACCEPTED = 0.95
 LEAST_WITH_ROWS = 0.5
+MOST_FAULTS = 0.005
+# With one partition, which is what an executor of one core has, DataFusion 55 refuses a few of its
+# own plans over columns that it takes for constant; decision 0006 tells of it.
+PLANNER_FAULT = "SanityCheckPlan"
 
 
 class Tally:
     """What became of the statements of one run."""
 
     def __init__(self) -> None:
-        self.asked = self.accepted = self.with_rows = 0
+        self.asked = self.accepted = self.with_rows = self.faults = 0
 
     def check(self) -> None:
         assert self.accepted >= LEAST_ACCEPTED * self.asked, vars(self)
         assert self.with_rows >= LEAST_WITH_ROWS * self.asked, vars(self)
+        assert self.faults <= MOST_FAULTS * self.asked, vars(self)
 
 
 def agree(query: Query, pair: Pair, tally: Tally) -> None:
@@ -35,7 +40,11 @@ def agree(query: Query, pair: Pair, tally: Tally) -> None:
         return  # the engine's own limits; no such statement fails on its rows
     tally.accepted += 1
     tally.with_rows += expected.num_rows > 0
-    pair.compare(query.sql, expected, order(query, pair))
+    got = pair.runner.outcome(query.sql)
+    if isinstance(got, QueryError) and got.message.startswith(PLANNER_FAULT):
+        tally.faults += 1
+        return
+    pair.judge(query.sql, expected, got, order(query, pair))
 
 
 def order(query: Query, pair: Pair) -> Order:
