@@ -26,12 +26,14 @@ from caraway_scheduler.api.gates.access import Access
 from caraway_scheduler.api.gates.bounds import Bounds
 from caraway_scheduler.api.gates.observing import Observing
 from caraway_scheduler.api.gates.stopping import Stopping
+from caraway_scheduler.api.queries import routes as queries
 from caraway_scheduler.api.sql import routes as sql
 from caraway_scheduler.services import Services
 
 API_VERSION = "2.0.0-unstable"
 ROUTERS: tuple[APIRouter, ...] = (
     sql.router,  # First: routers are asked in turn, and this one is asked most.
+    queries.router,
     health.router,
     datasets.router,
     catalogs.router,
@@ -45,8 +47,9 @@ _DESCRIPTION = (
 )
 _CORS_METHODS = ["GET", "POST", "PATCH", "DELETE", "OPTIONS"]
 _CORS_HEADERS = ["accept", "content-type", "authorization", "x-api-key", "cache-control",
-                 "mcp-session-id", "mcp-protocol-version"]  # fmt: skip
-_CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "x-query-id", "x-trace-id"]
+                 "idempotency-key", "mcp-session-id", "mcp-protocol-version"]  # fmt: skip
+_CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "x-query-id", "x-trace-id",
+                 "retry-after"]  # fmt: skip
 
 
 def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGIApp:

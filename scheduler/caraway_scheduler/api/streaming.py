@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 def is_small(batches: list[pa.RecordBatch] | tuple[pa.RecordBatch, ...]) -> bool:
     """Whether these are few enough rows to encode them at once and here."""
-    return sum(batch.num_rows for batch in batches) <= _INLINE_ROWS
+    rows: int = sum(batch.num_rows for batch in batches)
+    return rows <= _INLINE_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,11 @@ class BodySender:
     async def rows(
         self,
         encoder: Encoder,
-        schema: pa.Schema,
+        head: bytes,
         batches: AsyncIterable[pa.RecordBatch],
         elapsed_ms: Callable[[], int],
     ) -> None:
-        """Send the batches as they come.
+        """Send the batches as they come, after what the encoder began with.
 
         Whatever the batches raise leaves the body incomplete, for which the server breaks the
         connection off; that is how a client tells a cut answer from a whole one.
@@ -69,7 +70,7 @@ class BodySender:
         if self._form.coding != "identity":
             self._compressor = compression.make(self._form.coding)
             self._headers["content-encoding"] = self._form.coding
-        pending = bytearray(self._compressor.compress(encoder.begin(schema)))
+        pending = bytearray(self._compressor.compress(head))
         await self._start()
         async for batch in batches:
             pending += await self._encoded(encoder, batch)

@@ -73,7 +73,8 @@ class AnswerResponse(Response):
         if isinstance(rows, LiveRows):
             gone.add_done_callback(lambda _: rows.stop())
         try:
-            await body.rows(self._encoder, rows.schema, rows, self._elapsed_ms)
+            head = self._encoder.begin(rows.schema)
+            await body.rows(self._encoder, head, rows, self._elapsed_ms)
         except CarawayError as exc:
             if not gone.done():
                 logger.warning(

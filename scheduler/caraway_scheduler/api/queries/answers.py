@@ -1,0 +1,137 @@
+"""Opens stored answers: whether there is one, which chunks are meant, and their rows."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caraway_core.errors import JobNotFoundError, ResultStoreError
+from caraway_core.protocols.results import ChunkInfo
+from caraway_scheduler.api.queries.errors import RefusedError
+from caraway_scheduler.jobs.model import Job, Manifest
+from caraway_scheduler.jobs.protocol import JobDesk
+
+_EXPIRED = "the results of query '{}' have expired; submit it again"
+
+
+class Reading:
+    """The rows of some chunks; the next batch is fetched while the present one is in use."""
+
+    def __init__(self, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]) -> None:
+        self.schema = schema
+        self._batches = batches
+        self._next = asyncio.ensure_future(_fetch(batches))
+
+    async def open(self) -> None:
+        """Wait for the first batch, so that most errors come from here."""
+        await asyncio.wait((self._next,))
+        if self._next.exception() is not None:
+            await self._next
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        batch = await self._next
+        if batch is None:
+            raise StopAsyncIteration
+        self._next = asyncio.ensure_future(_fetch(self._batches))
+        return batch
+
+    async def aclose(self) -> None:
+        """End the reading, wherever it stands."""
+        self._next.cancel()
+        await asyncio.wait((self._next,))
+        if not self._next.cancelled():
+            # Looked at, so that nobody is told of a failure for which nobody waits any more.
+            self._next.exception()
+        if isinstance(self._batches, AsyncGenerator):
+            await self._batches.aclose()
+
+
+async def manifest(desk: JobDesk, job: Job, unfinished: int) -> Manifest:
+    """Return what the job has stored; `unfinished` is the answer while it has not ended.
+
+    Raises:
+        RefusedError: it has nothing to show: not yet, no longer, or never.
+    """
+    match job.status:
+        case "PENDING" | "RUNNING":
+            raise RefusedError(
+                unfinished,
+                f"query '{job.job_id}' is {job.status}; ask /v1/queries/{job.job_id}/status, "
+                "with wait=SECONDS if you like, until it has SUCCEEDED",
+                job.status,
+            )
+        case "FAILED":
+            cause = job.error.message if job.error else "the cause is not known"
+            raise RefusedError(500, cause, job.status)
+        case "CANCELLED":
+            raise RefusedError(410, f"query '{job.job_id}' was cancelled", job.status)
+        case "CLOSED":
+            raise _expired(job)
+    try:
+        return await desk.manifest(job)
+    except JobNotFoundError as exc:
+        raise _expired(job) from exc
+
+
+async def described(desk: JobDesk, job: Job) -> tuple[Job, Manifest | None]:
+    """Return the job as it now stands, and what it has stored, if it has succeeded."""
+    if job.status != "SUCCEEDED":
+        return job, None
+    try:
+        return job, await desk.manifest(job)
+    except JobNotFoundError:
+        return replace(job, status="CLOSED"), None
+
+
+def chunk(manifest: Manifest, job: Job, index: int) -> Sequence[ChunkInfo]:
+    """Return the chunk at an index. Of an answer without rows the first one is empty.
+
+    Raises:
+        RefusedError: there is no such chunk.
+    """
+    if 0 <= index < max(1, len(manifest.chunks)):
+        return manifest.chunks[index : index + 1]
+    last = f"its chunks are 0 to {len(manifest.chunks) - 1}"
+    known = last if manifest.chunks else "it has no rows, and chunk 0 alone"
+    raise RefusedError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
+
+
+async def read(desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> Reading:
+    """Open some chunks, whose reading must be closed.
+
+    Raises:
+        RefusedError: they have expired, or are missing or damaged.
+    """
+    reading = Reading(schema, desk.read(job, chunks))
+    try:
+        await reading.open()
+    except BaseException as exc:
+        await reading.aclose()
+        if isinstance(exc, ResultStoreError):
+            raise await _unreadable(desk, job, exc) from exc
+        raise
+    return reading
+
+
+async def _unreadable(desk: JobDesk, job: Job, exc: ResultStoreError) -> RefusedError:
+    """Tell an answer that expired while it was asked for from one that is broken."""
+    try:
+        now = await desk.find(job.principal, job.job_id)
+    except JobNotFoundError:
+        return _expired(job)
+    if now.status == "CLOSED":
+        return _expired(job)
+    return RefusedError(500, exc.message, job.status)
+
+
+def _expired(job: Job) -> RefusedError:
+    return RefusedError(410, _EXPIRED.format(job.job_id), "CLOSED")
+
+
+async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+    # A task may not end in StopAsyncIteration, so the end of the rows is None.
+    return await anext(batches, None)

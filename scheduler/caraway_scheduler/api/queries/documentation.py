@@ -1,0 +1,232 @@
+"""What the API description says of the query routes; their bodies are too free to be derived."""
+
+from typing import Any, get_args
+
+from caraway_scheduler.api import shapes
+from caraway_scheduler.api.negotiation import STORED_TYPES
+from caraway_scheduler.jobs.model import ErrorCode, JobStatus
+
+Schema = dict[str, Any]
+
+
+def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
+    return {"type": "object", "required": list(required), "properties": properties}
+
+
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _answer(description: str, schema: Schema) -> Schema:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+def _error(description: str) -> Schema:
+    return {"description": description, "content": shapes.ERROR}
+
+
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_STATUS: Schema = {"type": "string", "enum": list(get_args(JobStatus))}
+_ERROR = _object(
+    ("error_code", "message"),
+    error_code={"type": "string", "enum": list(get_args(ErrorCode))},
+    message=_TEXT,
+)
+_STATE: Schema = {"query_id": _TEXT, "status": _STATUS, "error": _ERROR}
+_COLUMN = _object(
+    ("name", "type_name", "nullable", "position"),
+    name=_TEXT,
+    type_name={"type": "string", "examples": ["Int64", 'Timestamp(Microsecond, Some("UTC"))']},
+    nullable={"type": "boolean"},
+    position=_COUNT,
+)
+_MANIFEST = _object(
+    ("format", "schema", "total_row_count", "total_chunk_count"),
+    format={"type": "string", "const": "ARROW_IPC"},
+    schema=_object(("column_count", "columns"), column_count=_COUNT, columns=_array(_COLUMN)),
+    total_row_count=_COUNT,
+    total_chunk_count=_COUNT,
+)
+_CHUNK = _object(
+    ("chunk_index", "row_offset", "row_count", "data_array"),
+    chunk_index=_COUNT,
+    row_offset=_COUNT,
+    row_count=_COUNT,
+    next_chunk_index={**_COUNT, "description": "Left out on the last chunk."},
+    next_chunk_url=_TEXT,
+    data_array=_array({"type": "object", "additionalProperties": True}),
+)
+_QUERY = _object(
+    ("query_id", "status", "created_at"),
+    **_STATE,
+    manifest=_MANIFEST,
+    result={**_CHUNK, "description": "The first chunk."},
+    created_at=_TIME,
+    started_at=_TIME,
+    completed_at=_TIME,
+    expires_at=_TIME,
+)
+_PROGRESS = _object(
+    ("stages_done", "stages_total", "tasks_done", "tasks_total", "rows", "bytes"),
+    stages_done=_COUNT,
+    stages_total=_COUNT,
+    tasks_done=_COUNT,
+    tasks_total=_COUNT,
+    rows=_COUNT,
+    bytes=_COUNT,
+)
+_SUBMISSION: Schema = {
+    "type": "object",
+    "required": ["sql"],
+    "properties": {
+        "sql": {"type": "string", "examples": ["SELECT 1"]},
+        "parameters": {
+            "description": "Values by name, or in order.",
+            "anyOf": [
+                {"type": "object", "additionalProperties": True},
+                {"type": "array", "items": {}},
+                {"type": "null"},
+            ],
+        },
+        "timeout_seconds": {
+            "description": "The query fails with TIMEOUT after so long; absent: never.",
+            "anyOf": [{"type": "number", "minimum": 0}, {"type": "null"}],
+        },
+        "maximum_size": {
+            "description": "The query fails if its answer takes more bytes where it is stored.",
+            "anyOf": [{"type": "integer", "minimum": 0}, {"type": "null"}],
+        },
+    },
+}
+_WITH_STATUS: Schema = {
+    "application/json": {"schema": _object(("error",), error=_TEXT, status=_STATUS)}
+}
+_COMMON: dict[int | str, Any] = {
+    503: {
+        "description": "The state store is away, or the runtime starts or stops.",
+        "content": {**shapes.ERROR, **shapes.TEXT},
+        "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": _TEXT}},
+    },
+}
+_UNKNOWN: dict[int | str, Any] = {404: _error("The caller has no such query."), **_COMMON}
+_ACCEPT: Schema = {
+    "name": "Accept",
+    "in": "header",
+    "required": False,
+    "description": "The form of the rows; q-values are honoured.",
+    "schema": {"type": "string", "default": "application/json"},
+}
+_IDEMPOTENCY_KEY: Schema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key gives the same query again, however often it is sent.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+}
+
+
+def _rows(description: str, unfinished: int, error: Schema) -> Schema:
+    def refused(reason: str) -> Schema:
+        return {"description": reason, "content": error}
+
+    forms = {
+        name: {"schema": _CHUNK if form == "json" else {"type": "string", "format": "binary"}}
+        for name, form in STORED_TYPES.items()
+    }
+    return {
+        "responses": {
+            200: {"description": description, "content": forms},
+            400: _error("A parameter is wrong."),
+            404: refused("The caller has no such query, or it no such chunk."),
+            406: _error("No accepted form can be made of these rows."),
+            410: refused("The query was cancelled, or its rows have expired."),
+            unfinished: refused("The query is not over."),
+            500: refused("The query failed, or its rows cannot be read."),
+            **_COMMON,
+        },
+        "openapi_extra": {"parameters": [_ACCEPT]},
+    }
+
+
+SUBMIT: Schema = {
+    "status_code": 202,
+    "responses": {
+        202: _answer(
+            "The query is kept, and runs as soon as it can.",
+            _object(
+                ("query_id", "status", "status_url", "results_url"),
+                **_STATE,
+                status_url=_TEXT,
+                results_url=_TEXT,
+            ),
+        ),
+        400: _error("The body is not JSON, the statement is empty, or a header is wrong."),
+        408: _error("The request body stopped arriving."),
+        413: {
+            "description": "The request body is too large.",
+            "content": {**shapes.ERROR, **shapes.TEXT},
+        },
+        415: _error("The body is said to be something else than JSON."),
+        422: _error("A field is wrong, or the Idempotency-Key was used for another query."),
+        429: {
+            **_error("Too many queries wait."),
+            "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": _TEXT}},
+        },
+        **_COMMON,
+    },
+    "openapi_extra": {
+        "parameters": [_IDEMPOTENCY_KEY],
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": _SUBMISSION}},
+        },
+    },
+}
+LIST: Schema = {
+    "responses": {
+        200: _answer(
+            "The caller's queries, the newest first.",
+            _object(
+                ("queries", "total_count"),
+                queries=_array(
+                    _object(
+                        ("query_id", "status", "sql_preview", "created_at"),
+                        query_id=_TEXT,
+                        status=_STATUS,
+                        sql_preview={"type": "string", "maxLength": 100},
+                        created_at=_TIME,
+                    )
+                ),
+                total_count={**_COUNT, "description": "How many are listed here."},
+            ),
+        ),
+        **_COMMON,
+    }
+}
+DESCRIBE: Schema = {
+    "responses": {200: _answer("The query.", _QUERY), **_UNKNOWN},
+}
+STATUS: Schema = {
+    "responses": {
+        200: _answer(
+            "The state of the query; how far it is, while it runs and where that is known.",
+            _object(("query_id", "status"), **_STATE, progress=_PROGRESS),
+        ),
+        **_UNKNOWN,
+    }
+}
+RESULTS = _rows(
+    "One chunk as JSON. In other forms the whole answer, or the chunk that `partition` names.",
+    425,
+    _WITH_STATUS,
+)
+CHUNK = _rows("One chunk.", 409, shapes.ERROR)
+CANCEL: Schema = {
+    "responses": {
+        200: _answer("The query as it now stands; one that was over is unchanged.", _QUERY),
+        403: _error("The key may only read."),
+        **_UNKNOWN,
+    }
+}

@@ -1,0 +1,58 @@
+"""Sends stored rows; the connection is broken off where they turn out to be damaged."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pyarrow as pa
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import JobId
+from caraway_engine.formats import Encoder
+from caraway_scheduler.api import streaming
+from caraway_scheduler.api.queries.answers import Reading
+from caraway_scheduler.api.streaming import BodySender, Form
+
+logger = logging.getLogger(__name__)
+
+
+class StoredResponse(Response):
+    """Sends itself; nothing of its base is used. `head` is what the encoder began with."""
+
+    def __init__(
+        self, job_id: JobId, reading: Reading, encoder: Encoder, head: bytes, form: Form
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self._job_id = job_id
+        self._reading = reading
+        self._encoder = encoder
+        self._head = head
+        self._form = form
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gone = asyncio.ensure_future(streaming.disconnected(receive))
+        rows = _unless_gone(self._reading, gone)
+        try:
+            await BodySender(self._form, send).rows(self._encoder, self._head, rows, lambda: 0)
+        except ClientDisconnect:
+            pass
+        except CarawayError as exc:
+            logger.warning(
+                "answer broken off", extra={"job_id": self._job_id, "reason": exc.message}
+            )
+        finally:
+            gone.cancel()
+            await self._reading.aclose()
+
+
+async def _unless_gone(
+    reading: Reading, gone: asyncio.Future[None]
+) -> AsyncIterator[pa.RecordBatch]:
+    async for batch in reading:
+        if gone.done():
+            raise ClientDisconnect
+        yield batch

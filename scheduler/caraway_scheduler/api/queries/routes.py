@@ -1,0 +1,220 @@
+"""Routes of `/v1/queries`."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated
+
+import pyarrow as pa
+from fastapi import APIRouter, Path, Query, Request
+from starlette.responses import JSONResponse, Response
+
+from caraway_core.errors import InvalidQueryError, JobNotFoundError, StateAwayError
+from caraway_core.ids import JobId
+from caraway_core.protocols.results import ChunkInfo
+from caraway_engine import formats
+from caraway_engine.formats import Encoder
+from caraway_scheduler.api import bodies, negotiation, scopes, streaming
+from caraway_scheduler.api.negotiation import STORED_TYPES, NotAcceptableError
+from caraway_scheduler.api.queries import answers, documentation, documents, errors, submissions
+from caraway_scheduler.api.queries.documents import ChunkJson
+from caraway_scheduler.api.queries.responses import StoredResponse
+from caraway_scheduler.api.streaming import Form
+from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.protocol import MOST_WAIT_S, JobDesk
+
+router = APIRouter(tags=["Asynchronous queries"])
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
+_MOST_LISTED = 10_000
+_LISTED = 100
+_TOO_EARLY = 425
+_CONFLICT = 409
+_JSON = "application/json"
+
+QueryIdParameter = Annotated[str, Path(description="The `query_id` that the submission gave.")]
+
+
+@router.post("/v1/queries", **documentation.SUBMIT)
+@errors.worded
+async def submit(request: Request) -> Response:
+    """Take a query, and answer at once with its id; it runs on whether or not anybody waits."""
+    desk = _desk(request)
+    key = submissions.idempotency_key(request.headers.get("idempotency-key"))
+    body = await bodies.read(request, scopes.services(request).max_body_bytes)
+    wanted = submissions.parse(body, request.headers.get("content-type"))
+    job = await desk.submit(scopes.principal(request), wanted, scopes.span(request), key)
+    return JSONResponse(documents.submitted(job), 202)
+
+
+@router.get("/v1/queries", **documentation.LIST)
+@errors.worded
+async def list_queries(
+    request: Request,
+    status: Annotated[
+        str, Query(description="Only these: `pending`, `running`, `succeeded`, `failed`, ...")
+    ] = "",
+    limit: Annotated[int, Query(ge=0, description="At most so many.")] = _LISTED,
+) -> Response:
+    """List the caller's queries, the newest first; expired ones only where asked for."""
+    wanted = documents.FILTERS.get(status.strip().lower())
+    principal = scopes.principal(request)
+    jobs = await _desk(request).list(principal.id, wanted, min(limit, _MOST_LISTED))
+    return JSONResponse(documents.listed(jobs))
+
+
+@router.get("/v1/queries/{query_id}", **documentation.DESCRIBE)
+@errors.worded
+async def describe(request: Request, query_id: QueryIdParameter) -> Response:
+    """Tell all about a query, with the first chunk of its rows once it has succeeded."""
+    desk = _desk(request)
+    return await _described(request, desk, await _find(request, desk, query_id))
+
+
+@router.get("/v1/queries/{query_id}/status", **documentation.STATUS)
+@errors.worded
+async def status(
+    request: Request,
+    query_id: QueryIdParameter,
+    wait: Annotated[
+        float,
+        Query(ge=0, le=MOST_WAIT_S, allow_inf_nan=False,
+              description="Answer once the query is over, or after so many seconds."),
+    ] = 0.0,
+) -> Response:  # fmt: skip
+    """Tell how far a query is."""
+    desk = _desk(request)
+    if wait:
+        waiting = desk.wait(scopes.principal(request).id, _job_id(query_id), wait)
+        job = await streaming.unless_gone(request, waiting)
+    else:
+        job = await _find(request, desk, query_id)
+    progress = await desk.progress(job) if job.status == "RUNNING" else None
+    return JSONResponse(documents.status(job, progress))
+
+
+@router.get("/v1/queries/{query_id}/results", **documentation.RESULTS)
+@errors.worded
+async def results(
+    request: Request,
+    query_id: QueryIdParameter,
+    partition: Annotated[
+        int | None, Query(description="The chunk; as JSON the first one if not given.")
+    ] = None,
+    format: Annotated[str, Query(description="`json`; other forms are asked for by `Accept`.")] = (
+        "json"
+    ),
+) -> Response:
+    """Send one chunk as JSON, or the whole answer in another form."""
+    _refuse_format(format)
+    return await _results(request, query_id, partition, _TOO_EARLY)
+
+
+@router.get("/v1/queries/{query_id}/results/chunks/{index}", **documentation.CHUNK)
+@errors.worded
+async def chunk(
+    request: Request,
+    query_id: QueryIdParameter,
+    index: Annotated[int, Path(description="Counts from 0.")],
+    format: Annotated[str, Query(description="`json`; other forms are asked for by `Accept`.")] = (
+        "json"
+    ),
+) -> Response:
+    """Send one chunk, in the form that `Accept` asks for."""
+    _refuse_format(format)
+    try:
+        return await _results(request, query_id, index, _CONFLICT)
+    except errors.RefusedError as exc:
+        raise errors.RefusedError(exc.status, exc.message) from exc
+
+
+@router.post("/v1/queries/{query_id}/cancel", **documentation.CANCEL)
+@errors.worded
+async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
+    """Stop a query, unless it is over; tell how it then stands."""
+    desk = _desk(request)
+    principal = scopes.principal(request)
+    if not principal.may_write:
+        raise errors.RefusedError(403, "cancelling a query needs a key that ends in :rw")
+    return await _described(request, desk, await desk.cancel(principal.id, _job_id(query_id)))
+
+
+async def _described(request: Request, desk: JobDesk, job: Job) -> Response:
+    job, manifest = await answers.described(desk, job)
+    document = documents.described(job, manifest)
+    if manifest is None:
+        return JSONResponse(document)
+    encoder = ChunkJson(documents.chunk(job, manifest, 0), within=document)
+    return await _stored(request, desk, job, manifest.schema, manifest.chunks[:1], encoder, _JSON)
+
+
+async def _results(request: Request, query_id: str, index: int | None, unfinished: int) -> Response:
+    choice = negotiation.representation(request.headers.get("accept"), STORED_TYPES)
+    desk = _desk(request)
+    job = await _find(request, desk, query_id)
+    manifest = await answers.manifest(desk, job, unfinished)
+    if choice.format == "json":
+        index = index or 0
+    chunks = manifest.chunks if index is None else answers.chunk(manifest, job, index)
+    encoder: Encoder
+    if choice.format == "json":
+        encoder = ChunkJson(documents.chunk(job, manifest, index or 0))
+    else:
+        encoder = formats.make(choice.format)
+    return await _stored(request, desk, job, manifest.schema, chunks, encoder, choice.content_type)
+
+
+async def _stored(
+    request: Request,
+    desk: JobDesk,
+    job: Job,
+    schema: pa.Schema,
+    chunks: Sequence[ChunkInfo],
+    encoder: Encoder,
+    content_type: str,
+) -> Response:
+    try:
+        head = encoder.begin(schema)
+    except InvalidQueryError as exc:
+        # The answer is there, only not in this form.
+        raise NotAcceptableError(exc.message) from exc
+    reading = await answers.read(desk, job, schema, chunks)
+    return StoredResponse(job.job_id, reading, encoder, head, _form(request, content_type))
+
+
+def _form(request: Request, content_type: str) -> Form:
+    services = scopes.services(request)
+    counts = services.tallies.query_returned_bytes
+
+    def count_bytes(sent: int) -> None:
+        counts[("http",)] += sent
+
+    coding = negotiation.coding(request.headers.get("accept-encoding"))
+    vary = "Accept, Accept-Encoding"
+    if services.keyring is not None:
+        vary += ", Authorization, X-API-Key"
+    return Form(content_type, coding, count_bytes, {"vary": vary})
+
+
+def _desk(request: Request) -> JobDesk:
+    desk = scopes.services(request).jobs
+    if desk is None:
+        raise StateAwayError("asynchronous queries are still initializing; retry in a moment")
+    return desk
+
+
+async def _find(request: Request, desk: JobDesk, query_id: str) -> Job:
+    return await desk.find(scopes.principal(request).id, _job_id(query_id))
+
+
+def _job_id(query_id: str) -> JobId:
+    if not _ID.fullmatch(query_id):
+        raise JobNotFoundError(f"no query '{query_id[:100]}'; GET /v1/queries lists yours")
+    return JobId(query_id)
+
+
+def _refuse_format(format_: str) -> None:
+    if format_.lower() != "json":
+        raise errors.RefusedError(
+            400,
+            f"format '{format_[:100]}' cannot be asked for in the query string; other forms than "
+            f"JSON are asked for by Accept: {', '.join(STORED_TYPES)}",
+        )

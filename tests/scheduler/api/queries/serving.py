@@ -1,0 +1,71 @@
+"""The API over a desk of jobs in memory."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+
+from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.services import Services
+from tests.kit.jobs import FakeDesk
+from tests.kit.runtime import running
+
+KEYS = "runtime: {auth: {api-key: {keys: ['reader:ro', 'writer:rw']}}}\n"
+SCHEMA = pa.schema(
+    [
+        pa.field("id", pa.int64(), nullable=False),
+        pa.field("name", pa.string()),
+        pa.field("at", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def rows(first: int, count: int) -> pa.RecordBatch:
+    """Rows whose ids begin with `first`."""
+    ids = range(first, first + count)
+    return pa.record_batch(
+        [
+            pa.array(ids, pa.int64()),
+            [f"n{i}" for i in ids],
+            pa.array([0] * count, pa.timestamp("us", "UTC")),
+        ],
+        schema=SCHEMA,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The runtime under test; `tail` of a URL is what follows `/v1/queries`."""
+
+    api: httpx.AsyncClient
+    desk: FakeDesk
+    services: Services
+
+    async def get(self, tail: str = "", **headers: str) -> httpx.Response:
+        return await self.api.get(f"/v1/queries{tail}", headers=headers)
+
+    async def post(self, tail: str = "", json: Any = None, **headers: str) -> httpx.Response:
+        return await self.api.post(f"/v1/queries{tail}", json=json, headers=headers)
+
+    async def submit(self, sql: str = "SELECT 1", **headers: str) -> Job:
+        """Submit a query as a client does."""
+        response = await self.post(json={"sql": sql}, **headers)
+        assert response.status_code == 202, response.text
+        return self.desk.last
+
+    async def succeeded(self, *chunks: pa.RecordBatch, schema: pa.Schema = SCHEMA) -> Job:
+        """Submit a query and let it succeed with these chunks."""
+        return self.desk.succeed(await self.submit(), schema, *chunks)
+
+
+@asynccontextmanager
+async def serving(folder: Path, manifest: str = "") -> AsyncIterator[Serving]:
+    async with running(folder, manifest) as runtime:
+        desk = FakeDesk()
+        runtime.services.jobs = desk
+        yield Serving(runtime.api, desk, runtime.services)
+        assert desk.open_reads == 0
