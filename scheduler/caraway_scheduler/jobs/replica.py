@@ -1,0 +1,198 @@
+"""Every job in memory, as the state store tells of it, so that nobody has to ask it again."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from caraway_core.errors import CarawayError, ShuttingDownError
+from caraway_core.ids import JobId
+from caraway_core.protocols.state import Entry, StateStore
+from caraway_scheduler.jobs import codec
+from caraway_scheduler.jobs.model import Held, Job, JobStatus
+from caraway_scheduler.jobs.records import JOBS, job_id_in
+
+logger = logging.getLogger(__name__)
+
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+_READ_AT_ONCE = 256
+
+Condition = Callable[[Job | None], bool]
+Subscriber = Callable[[Held], None]
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    condition: Condition
+    woken: asyncio.Future[None]
+
+
+class Replica:
+    """Follows the jobs of all principals; what it says may be a moment old.
+
+    `is_current` says whether every job has been read and the store is being followed. Entries
+    that cannot be read, as of a newer version, are left out; their ids are in `unreadable`.
+    """
+
+    def __init__(
+        self, store: StateStore, pause: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ) -> None:
+        self.is_current = False
+        self._store = store
+        self._pause = pause
+        self._held: dict[JobId, Held] = {}
+        self._unreadable: set[JobId] = set()
+        self._counts: Counter[JobStatus] = Counter()
+        self._waiters: dict[JobId, set[_Waiter]] = {}
+        self._subscribers: list[Subscriber] = []
+        # Up to this revision everything is known, so what is absent was deleted.
+        self._upto = 0
+        self._is_away = False
+        # Own writes while a scan is under way, which may have missed them.
+        self._meanwhile: set[JobId] | None = None
+
+    @property
+    def unreadable(self) -> frozenset[JobId]:
+        return frozenset(self._unreadable)
+
+    @property
+    def counts(self) -> Mapping[JobStatus, int]:
+        """How many jobs there are in each status; a status that none is in may be missing."""
+        return {status: count for status, count in self._counts.items() if count}
+
+    def all(self) -> Iterable[Held]:
+        """Return every job; take a list of it before anything is awaited."""
+        return self._held.values()
+
+    def get(self, job_id: JobId) -> Held | None:
+        return self._held.get(job_id)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Have every new revision of a job told, also those that were written here.
+
+        A subscriber must not raise. Removed jobs are not told of.
+        """
+        self._subscribers.append(subscriber)
+
+    def saw(self, held: Held) -> None:
+        """Take note of what this process wrote or read, before the store tells of it."""
+        job_id = held.job.job_id
+        if job_id not in self._held and held.revision <= self._upto:
+            return  # It was deleted since.
+        if self._meanwhile is not None:
+            self._meanwhile.add(job_id)
+        self._put(held)
+
+    async def wait_for(self, job_id: JobId, condition: Condition, timeout_s: float) -> None:
+        """Return once the condition holds for the job, or after the time.
+
+        The condition is given None while there is no such job here, and must not raise.
+        """
+        held = self._held.get(job_id)
+        if condition(held.job if held else None):
+            return
+        waiter = _Waiter(condition, asyncio.get_running_loop().create_future())
+        self._waiters.setdefault(job_id, set()).add(waiter)
+        try:
+            async with asyncio.timeout(timeout_s):
+                await waiter.woken
+        except TimeoutError:
+            pass
+        finally:
+            waiting = self._waiters[job_id]
+            waiting.discard(waiter)
+            if not waiting:
+                del self._waiters[job_id]
+
+    async def run(self) -> None:
+        """Follow the store until cancelled, or until it is closed; begin anew after failures."""
+        loop = asyncio.get_running_loop()
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            began_at = loop.time()
+            try:
+                await self._follow()
+                return
+            except ShuttingDownError:
+                return
+            except CarawayError as exc:
+                if loop.time() - began_at > _LONGEST_PAUSE_S:
+                    pause_s = _FIRST_PAUSE_S
+                if not self._is_away:
+                    logger.warning("jobs are not followed", extra={"reason": exc.message})
+                self._is_away = True
+            finally:
+                self.is_current = False
+            await self._pause(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    async def _follow(self) -> None:
+        self._meanwhile = set()
+        # Before the scan: what is written meanwhile is then told afterwards.
+        watch = self._store.watch(JOBS)
+        await self._replace(await self._store.scan(JOBS), self._meanwhile)
+        self._meanwhile = None
+        self.is_current = True
+        if self._is_away:
+            logger.info("jobs are followed again", extra={"jobs": len(self._held)})
+        self._is_away = False
+        async for entry in watch:
+            self._take(entry)
+            self._upto = max(self._upto, entry.revision)
+
+    async def _replace(self, entries: Sequence[Entry], meanwhile: Set[JobId]) -> None:
+        for start in range(0, len(entries), _READ_AT_ONCE):
+            for entry in entries[start : start + _READ_AT_ONCE]:
+                self._take(entry)
+            # Many jobs take a while to read; others have their turn.
+            await asyncio.sleep(0)
+        found = {job_id_in(entry.key) for entry in entries}
+        for job_id in (self._held.keys() | self._unreadable) - found - meanwhile:
+            self._drop(job_id)
+        self._upto = max([self._upto, *(entry.revision for entry in entries)])
+
+    def _take(self, entry: Entry) -> None:
+        job_id = job_id_in(entry.key)
+        standing = self._held.get(job_id)
+        if standing is not None and standing.revision >= entry.revision:
+            return
+        if not entry.value:
+            self._drop(job_id)
+            return
+        try:
+            job = codec.decode_job(entry.value)
+        except CarawayError as exc:
+            if job_id not in self._unreadable:
+                logger.warning("job left out", extra={"job_id": job_id, "reason": exc.message})
+            self._drop(job_id)
+            self._unreadable.add(job_id)
+        else:
+            self._put(Held(job, entry.revision))
+
+    def _put(self, held: Held) -> None:
+        job = held.job
+        standing = self._held.get(job.job_id)
+        if standing is not None:
+            if standing.revision >= held.revision:
+                return
+            self._counts[standing.job.status] -= 1
+        self._unreadable.discard(job.job_id)
+        self._held[job.job_id] = held
+        self._counts[job.status] += 1
+        for subscriber in self._subscribers:
+            subscriber(held)
+        self._wake(job.job_id, job)
+
+    def _drop(self, job_id: JobId) -> None:
+        self._unreadable.discard(job_id)
+        standing = self._held.pop(job_id, None)
+        if standing is not None:
+            self._counts[standing.job.status] -= 1
+            self._wake(job_id, None)
+
+    def _wake(self, job_id: JobId, job: Job | None) -> None:
+        for waiter in self._waiters.get(job_id, ()):
+            if not waiter.woken.done() and waiter.condition(job):
+                waiter.woken.set_result(None)
