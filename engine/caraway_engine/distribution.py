@@ -1,7 +1,7 @@
 """What a planned statement asks of a cluster: which tables it reads, and if it can be cut."""
 
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, table_name, walk
 
 _SYSTEM = re.compile(r"^(?:caraway\.)?(?:runtime|information_schema)\.")
+_ALIAS = re.compile(r"^\s*SubqueryAlias: (\S+)", re.MULTILINE)
 _DIAGNOSTIC = re.compile(r"\A\s*(?:Explain|Analyze|DescribeTable)")
 
 
@@ -51,6 +52,7 @@ def analyse(
     """Look at a planned statement. Planning is done; this costs a millisecond or two."""
     text = dataframe.logical_plan().display_indent()
     is_diagnostic = bool(_DIAGNOSTIC.match(text))
+    looked_into = _ALIAS.findall(text)
     plan: Plan | None = None
     objection: str | None = None
     schema = pa.schema(dataframe.schema())
@@ -68,7 +70,7 @@ def analyse(
         scanned |= {written}
     return Analysis(
         schema,
-        frozenset(map(_bare, scanned)) & specs.keys(),
+        frozenset(map(_bare, scanned)) & specs.keys() | _files(looked_into, specs),
         any(_SYSTEM.match(name) for name in scanned),
         reads_only_catalog,
         written,
@@ -77,6 +79,11 @@ def analyse(
         objection,
         _divisible_reads(plan, specs) if plan else {},
     )
+
+
+def _files(names: Iterable[str], specs: Mapping[TableName, TableSpec]) -> frozenset[TableName]:
+    """Choose the tables over files: of those that cast what they read only an alias is left."""
+    return frozenset(name for name in map(_bare, names) if isinstance(specs.get(name), FilesTable))
 
 
 def _cut(

@@ -8,6 +8,7 @@ import pytest
 from caraway_core.errors import (
     InvalidQueryError,
     OutOfMemoryQueryError,
+    ParametersError,
     QueryError,
     QueryForbiddenError,
 )
@@ -54,7 +55,7 @@ async def test_values_are_bound_with_their_types(
         ("SELECT 1/0", InvalidQueryError, "Divide by zero"),
         ("SELECT CAST(name AS INT) FROM people", InvalidQueryError, "Cannot cast string 'Ann'"),
         ("SELECT * FROM '/etc/passwd'", InvalidQueryError, "table '/etc/passwd' not found"),
-        ("SELECT :x", InvalidQueryError, "no value for parameter $x"),
+        ("SELECT :x", ParametersError, "no value for parameter $x"),
         ("CREATE TABLE x AS SELECT 1", InvalidQueryError, "CreateMemoryTable is not supported"),
         ("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/passwd'", InvalidQueryError,
          "CreateExternalTable is not supported"),

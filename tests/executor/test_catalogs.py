@@ -15,6 +15,7 @@ from caraway_executor.worker import Worker
 from tests.kit.clocks import Clock
 from tests.kit.engine import memory
 from tests.kit.fragments import rows_of, task
+from tests.kit.turns import turn
 from tests.kit.workers import catalog, identity, worker
 
 ROWS = "SELECT a FROM log ORDER BY a"
@@ -99,7 +100,7 @@ async def test_catalog_is_kept_for_as_long_as_something_runs_over_it() -> None:
     of.install(catalog({}, origin="there"))
     rows = rows_of("t", pa.table({"v": pa.arange(0, 3_000_000)}))
     reading = asyncio.ensure_future(of.open_task(task(LONG, {"$t": NUMBERS}), [rows]))
-    await asyncio.sleep(0)
+    await turn()
     clock.now += FORGOTTEN_S + 1
     assert await origins(of, "there") == {"here", "there"}
     page = await reading

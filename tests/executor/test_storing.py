@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -28,7 +29,7 @@ def numbers(start: int, count: int = 10) -> pa.RecordBatch:
     return pa.record_batch({"n": pa.array(range(start, start + count), pa.int64())})
 
 
-def stored(folder: Path, rows: Rows, **options: object) -> StoringStream:
+def stored(folder: Path, rows: Rows, **options: Any) -> StoringStream:
     return StoringStream(rows, order(folder, **options), FolderResultStore(folder))
 
 

@@ -1,7 +1,8 @@
 """The one place that waits by looking again; everything else waits on an event or a pipe."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -18,4 +19,18 @@ def until(look: Callable[[], T], what: str, seconds: float = 10.0) -> T:
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds:g} s: {what}; last seen: {found!r}")
         time.sleep(0.02)
+    return found
+
+
+async def eventually(look: Callable[[], Awaitable[T]], what: str, seconds: float = 10.0) -> T:
+    """Look until the answer is true, and return it, while the loop goes on.
+
+    Raises:
+        AssertionError: it never was, in the time given.
+    """
+    deadline = time.monotonic() + seconds
+    while not (found := await look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}; last seen: {found!r}")
+        await asyncio.sleep(0.02)
     return found

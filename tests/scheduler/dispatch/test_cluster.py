@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from caraway_core.errors import (
@@ -20,13 +19,16 @@ from caraway_core.errors import (
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
-from caraway_core.tables import FileScan, FilesTable, TableSpec
+from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
+from caraway_engine.sessions import Session
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import cluster as dispatching
 from caraway_scheduler.dispatch import running
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
+from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.faults import nothing
+from tests.kit.tables import parquet
 
 ROWS = 3000
 JOIN = (
@@ -36,25 +38,14 @@ JOIN = (
 E1, E2, E3 = map(ExecutorId, ("e1", "e2", "e3"))
 
 
-def files(folder: Path, rows: pa.Table, count: int) -> FilesTable:
-    folder.mkdir()
-    size = -(-rows.num_rows // count)
-    for number in range(count):
-        pq.write_table(rows.slice(number * size, size), folder / f"{number}.parquet")
-    paths = tuple(sorted(map(str, folder.glob("*.parquet"))))
-    total = sum(Path(path).stat().st_size for path in paths)
-    scan = FileScan("parquet", paths, rows.schema, ".parquet", size_bytes=total, file_count=count)
-    return FilesTable(rows.schema, (scan,))
-
-
 @pytest.fixture
 def tables(tmp_path: Path) -> dict[str, TableSpec]:
     numbers = range(ROWS)
     facts = pa.table({"k": [n % 700 for n in numbers], "v": list(numbers)})
     more = pa.table({"k": list(range(900)), "g": [n % 11 for n in range(900)]})
     return {
-        "facts": files(tmp_path / "facts", facts, 4),
-        "more": files(tmp_path / "more", more, 3),
+        "facts": parquet(tmp_path / "facts", facts, 4),
+        "more": parquet(tmp_path / "more", more, 3),
         "kept": memory(a=[1, 2]),
     }
 
@@ -260,7 +251,7 @@ async def test_closing_an_answer_stops_the_work_behind_it(cluster: InProcessClus
     async def idle() -> bool:
         return all(not each.active_tasks for each in await cluster.fleet.describe())
 
-    await _eventually(idle)
+    assert await eventually(idle, "all work has stopped")
 
 
 @on_three
@@ -348,7 +339,45 @@ async def test_tables_over_the_same_files_are_not_mixed_up(
     assert answer.to_pylist() == [{"n": ROWS}]
 
 
-async def _eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(5):
-        while not await holds():
-            await asyncio.sleep(0)
+@on_three
+async def test_tables_that_cannot_be_shared_out_after_all_are_read_whole(
+    cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "pieces", lambda _session, _table: None)
+
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+
+    assert sum(cluster.tallies.assignments.values()) == 1
+    assert "cannot be shared out" in await cluster.explain(f"ANALYZE {JOIN}")
+
+
+async def test_table_whose_nulls_a_regex_tells_is_read_whole_on_an_executor(
+    tmp_path: Path, tables: dict[str, TableSpec]
+) -> None:
+    schema = pa.schema([("k", pa.int64()), ("word", pa.string())])
+    for number in range(3):
+        (tmp_path / f"{number}.csv").write_text("k,word\n1,a\n2,NA\n")
+    paths = tuple(sorted(map(str, tmp_path.glob("*.csv"))))
+    dialect = CsvDialect(null_regex="^NA$")
+    scan = FileScan("csv", paths, schema, ".csv", csv=dialect, size_bytes=100, file_count=3)
+    sql = "SELECT k, count(word) AS words FROM texts GROUP BY k ORDER BY k"
+    texts = {**tables, "texts": FilesTable(schema, (scan,))}
+    async with in_process_cluster(tmp_path, texts, policy=EAGER) as cluster:
+        answer = (await cluster.execute(sql)).to_pylist()
+        assert answer == [{"k": 1, "words": 3}, {"k": 2, "words": 0}]
+        assert sum(cluster.tallies.assignments.values()) == 1
+
+
+@on_three
+async def test_explain_analyze_reads_the_rows_in_memory_at_their_owner(
+    cluster: InProcessCluster,
+) -> None:
+    writable = frozenset({TableName("kept")})
+    insert = Statement("INSERT INTO kept VALUES (3)", {}, may_write=True, writable=writable)
+    stream = await cluster.dispatch.execute(new_query_id(), insert)
+    [batch async for batch in stream]
+
+    # Wherever it runs by chance, it is not always the owner.
+    for _ in range(3):
+        rows = await cluster.execute("EXPLAIN ANALYZE SELECT a FROM kept WHERE a > 2")
+        assert "output_rows=1" in str(rows.to_pylist()[0]["plan"])
