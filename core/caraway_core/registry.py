@@ -33,6 +33,13 @@ RESULT_STORES: Mapping[str, str] = {
     "bucket": "caraway_plugins.stores.bucket:BucketResultStore",
 }
 
+RESULT_PLACES: Mapping[str, str] = {
+    "file": "caraway_plugins.stores.locations:folder",
+    "s3": "caraway_plugins.stores.locations:bucket",
+    "gs": "caraway_plugins.stores.locations:bucket",
+    "abfss": "caraway_plugins.stores.locations:bucket",
+}
+
 EXECUTORS: Mapping[str, str] = {
     "in-process": "caraway_executor.local:LocalExecutor",
     "worker": "caraway_executor.worker:Worker",

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from caraway_core.manifest import names, scalars
+from caraway_core.manifest import locations, names, scalars
 from caraway_core.manifest import runtime as values_runtime
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
@@ -78,6 +78,8 @@ def runtime(shape: shapes.Runtime | None, base_dir: Path) -> values_runtime.Runt
         http=_same(values_runtime.Http, shape.http),
         mcp=_same(values_runtime.Mcp, shape.mcp),
         telemetry=_telemetry(shape.telemetry),
+        scheduler=_scheduler(shape.scheduler, base_dir),
+        jobs=_same(values_runtime.Jobs, shape.jobs),
     )
 
 
@@ -147,6 +149,13 @@ def _telemetry(shape: shapes.Telemetry | None) -> values_runtime.Telemetry:
         return values_runtime.Telemetry()
     exporter = shape.otel_exporter and _same(values_runtime.OtelExporter, shape.otel_exporter)
     return _same(values_runtime.Telemetry, shape, otel_exporter=exporter)
+
+
+def _scheduler(shape: shapes.Scheduler | None, base_dir: Path) -> values_runtime.Scheduler:
+    if shape is None or shape.state_location is None:
+        return values_runtime.Scheduler()
+    location = locations.absolute(shape.state_location, base_dir)
+    return values_runtime.Scheduler(location, shape.params)
 
 
 def _path(text: str | None, base_dir: Path) -> Path | None:

@@ -20,6 +20,10 @@ _IN_MANIFEST = {
     "runtime.mcp": "has no effect yet",
     "runtime.telemetry.otel_exporter.push_interval": "has no effect: traces are sent as they end",
     "runtime.telemetry.otel_exporter.metrics": "has no effect: metrics are scraped, not pushed",
+    "runtime.scheduler.partition_assignment_interval": "has no effect yet",
+    "runtime.scheduler.max_partition_assignments_per_interval": "has no effect yet",
+    "runtime.scheduler.max_partitions_per_executor": "has no effect yet",
+    "runtime.scheduler.partition_discovery_timeout": "has no effect yet",
     "runtime.params": "has no effect",
     "runtime.metrics": "has no effect",
 }

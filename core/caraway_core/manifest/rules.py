@@ -19,6 +19,7 @@ def manifest(document: Document) -> Iterator[Problem]:
     yield from _exclusive(document, ("runtime", "auth"), "api-key", "api_key")
     yield from _one_results_cache(document)
     yield from _unique(document, ("secrets",), "secret store")
+    yield from _scheduler(document)
 
 
 def dataset(document: Document) -> Iterator[Problem]:
@@ -68,6 +69,13 @@ def _tls(document: Document) -> Iterator[Problem]:
     if _is_on(section):
         yield from _one_of(document, ("runtime", "tls"), "certificate_file", "certificate")
         yield from _one_of(document, ("runtime", "tls"), "key_file", "key")
+
+
+def _scheduler(document: Document) -> Iterator[Problem]:
+    section = _mapping(document.value, "runtime", "scheduler")
+    if section.get("params") and section.get("state_location") is None:
+        message = "'params' needs a 'state_location' that it is for"
+        yield document.problem(("runtime", "scheduler", "params"), message)
 
 
 def _one_results_cache(document: Document) -> Iterator[Problem]:

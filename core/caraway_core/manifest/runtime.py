@@ -143,6 +143,29 @@ class Telemetry:
 
 
 @dataclass(frozen=True, slots=True)
+class Scheduler:
+    """Where results of jobs are kept: the absolute path of a folder, or the URL of a bucket.
+
+    `params` are as written, secrets not filled in. None leaves the choice to the scheduler.
+    """
+
+    state_location: str | None = None
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Limits of asynchronous queries; None leaves the choice to the scheduler.
+
+    More than `max_queued` waiting jobs are refused, and answers are kept for `retention_s`.
+    """
+
+    max_concurrent: int | None = None
+    max_queued: int = 10_000
+    retention_s: float = 12 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """Everything under `runtime`. `tls` is None when the servers speak plain text."""
 
@@ -162,3 +185,5 @@ class Runtime:
     http: Http = Http()
     mcp: Mcp = Mcp()
     telemetry: Telemetry = field(default_factory=Telemetry)
+    scheduler: Scheduler = field(default_factory=Scheduler)
+    jobs: Jobs = Jobs()

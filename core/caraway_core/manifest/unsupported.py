@@ -69,7 +69,6 @@ IN_MANIFEST = (
     Refusal("extensions", _is_any_on),
     Refusal("management", _is_enabled, _OFF),
     Refusal("runtime.policy", _is_on),
-    Refusal("runtime.scheduler", _is_on),
     Refusal("runtime.source_rate_control", _is_on),
     Refusal("runtime.auth.oidc", _is_on, _OFF),
     Refusal("runtime.tls.client_auth_mode", _is_client_check, "remove it or set it to 'none'"),

@@ -59,6 +59,8 @@ runtime:
     metric_prefix: cw_
     properties: {a: b}
     otel_exporter: {endpoint: "http://o", push_interval: 5s, headers: {k: "${env:K}"}, metrics: [m]}
+  scheduler: {state_location: "s3://b/p/", params: {s3_key: "${secrets:k}", allow_http: true}}
+  jobs: {max_concurrent: 3, max_queued: 0, retention: 1h}
 """
     ).runtime
     assert runtime == Runtime(
@@ -97,8 +99,10 @@ runtime:
             {"a": "b"},
             values.OtelExporter(True, "http://o", 5.0, {"k": "${env:K}"}, ("m",)),
         ),
+        scheduler=values.Scheduler("s3://b/p", {"s3_key": "${secrets:k}", "allow_http": "true"}),
+        jobs=values.Jobs(3, 0, 3600.0),
     )
-    assert "${secrets" not in repr(runtime.auth) + repr(runtime.tls)
+    assert "${secrets" not in repr(runtime.auth) + repr(runtime.tls) + repr(runtime.scheduler)
 
 
 @pytest.mark.parametrize(
@@ -113,6 +117,8 @@ runtime:
         (shapes.Mcp, values.Mcp),
         (shapes.OtelExporter, values.OtelExporter),
         (shapes.Telemetry, values.Telemetry),
+        (shapes.Scheduler, values.Scheduler),
+        (shapes.Jobs, values.Jobs),
     ],
 )
 def test_defaults_of_shapes_are_those_of_values(shape: type, value: type) -> None:
@@ -135,6 +141,89 @@ def test_old_results_cache_is_read_with_a_notice(loads: Loads) -> None:
 
 def test_timeout_of_nothing_is_no_timeout(loads: Loads) -> None:
     assert loads("runtime: {query: {timeout: 0}}").runtime.query.timeout_s is None
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("results", "{base}/results"),
+        ("../results/", "{above}/results"),
+        ("file:results", "{base}/results"),
+        ("/var/results", "/var/results"),
+        ("file:///var/a b", "/var/a b"),
+        ("file:/var/x", "/var/x"),
+        ("s3://b", "s3://b"),
+        ("S3://b/a/b", "s3://b/a/b"),
+        ("gs://b/a/", "gs://b/a"),
+        ("abfss://c@account.dfs.core.windows.net/a", "abfss://c@account.dfs.core.windows.net/a"),
+    ],
+)
+def test_state_location_is_absolute(
+    loads: Loads, tmp_path: Path, written: str, expected: str
+) -> None:
+    scheduler = loads(f'runtime: {{scheduler: {{state_location: "{written}"}}}}').runtime.scheduler
+    expected = expected.format(base=tmp_path, above=tmp_path.parent)
+    assert scheduler == values.Scheduler(expected)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("s4://b", "no kind of location 's4' Known: abfss, file, gs, s3"),
+        ("s3://", "names no bucket; write s3://bucket/prefix"),
+        ("s3:b/a", "names no bucket; write s3://bucket/prefix"),
+        ("gs:///a", "names no bucket; write gs://bucket/prefix"),
+        ("s3://key:secret@b/a", "holds an '@' in the bucket; credentials belong into 'params'"),
+        ("s3://b/a//c", "'a//c' is no plain prefix; write names with '/' between them"),
+        ("s3://b/../c", "'../c' is no plain prefix; write names with '/' between them"),
+        ("file://", "names no folder; write for example file:///var/lib/caraway/results"),
+        ("file://host/a", "'host' stands where a host would; write file:/// before an absolute "
+         "path"),
+    ],
+)  # fmt: skip
+def test_state_location_that_is_none_is_refused(
+    refuses: Refuses, written: str, message: str
+) -> None:
+    (problem,) = refuses(f'name: a\nruntime:\n  scheduler:\n    state_location: "{written}"')
+    assert problem == f"caraway.yaml:4: runtime.scheduler.state_location: {message}"
+
+
+def test_settings_of_jobs_are_checked(refuses: Refuses) -> None:
+    assert refuses(
+        """name: a
+runtime:
+  scheduler:
+    params: {s3_region: x}
+    state_locaton: a
+    max_partitions_per_executor: 0
+  jobs:
+    max_concurrent: 0
+    max_queue: 3
+    retention: 0s
+    max_queued: -1
+"""
+    ) == [
+        "caraway.yaml:4: runtime.scheduler.params: 'params' needs a 'state_location' that it is "
+        "for",
+        "caraway.yaml:5: runtime.scheduler.state_locaton: unknown key 'state_locaton'; did you "
+        "mean 'state_location'?",
+        "caraway.yaml:6: runtime.scheduler.max_partitions_per_executor: must be at least 1",
+        "caraway.yaml:8: runtime.jobs.max_concurrent: must be at least 1",
+        "caraway.yaml:9: runtime.jobs.max_queue: unknown key 'max_queue'; did you mean "
+        "'max_queued'?",
+        "caraway.yaml:10: runtime.jobs.retention: must be more than 0",
+        "caraway.yaml:11: runtime.jobs.max_queued: must be at least 0",
+    ]
+
+
+def test_partitions_are_not_assigned_yet(loads: Loads) -> None:
+    keys = (
+        "partition_assignment_interval: 1m, max_partition_assignments_per_interval: 1, "
+        "max_partitions_per_executor: 2, partition_discovery_timeout: 3s"
+    )
+    notices = loads(f"runtime: {{scheduler: {{state_location: a, {keys}}}}}").notices
+    assert len(notices) == 4
+    assert all(notice.endswith("has no effect yet") for notice in notices)
 
 
 @pytest.mark.parametrize(

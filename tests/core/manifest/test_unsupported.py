@@ -46,7 +46,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         f" {off}",
         f"75: runtime.functions: 'runtime.functions' is not implemented yet; {off}",
         "76: runtime.policy: 'runtime.policy' is not implemented yet; remove it",
-        "77: runtime.scheduler: 'runtime.scheduler' is not implemented yet; remove it",
         "78: runtime.source_rate_control: 'runtime.source_rate_control' is not implemented "
         "yet; remove it",
     ]

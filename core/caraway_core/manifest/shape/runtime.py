@@ -2,8 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
+from caraway_core.manifest import locations
 from caraway_core.manifest.shape.base import (
     Anything,
     Count,
@@ -25,6 +26,11 @@ HashingAlgorithm = Literal[
     "xxh3", "xxh32", "xxh64", "xxh128", "ahash", "siphash", "blake3", "sha256"
 ]
 EvictionPolicy = Literal["lru", "tiny_lfu"]
+
+
+def _location(text: str) -> str:
+    locations.split(text)
+    return text
 
 
 class ApiKey(Section):
@@ -125,6 +131,21 @@ class Query(Section):
     distribution: Distribution | None = None
 
 
+class Scheduler(Section):
+    state_location: Annotated[Text, AfterValidator(_location)] | None = None
+    params: Texts = Field(default_factory=dict)
+    partition_assignment_interval: PositiveDuration = 30.0
+    max_partition_assignments_per_interval: Count = 100
+    max_partitions_per_executor: Count = 1000
+    partition_discovery_timeout: PositiveDuration = 60.0
+
+
+class Jobs(Section):
+    max_concurrent: Count | None = None
+    max_queued: CountOrNone = 10_000
+    retention_s: PositiveDuration = Field(12 * 3600.0, alias="retention")
+
+
 class Cpu(Section):
     cores: Count | None = None
 
@@ -191,4 +212,5 @@ class Runtime(Section):
     metrics: list[Anything] | Anything | None = None
     functions: Functions | None = None
     policy: Anything | None = None
-    scheduler: Anything | None = None
+    scheduler: Scheduler | None = None
+    jobs: Jobs | None = None

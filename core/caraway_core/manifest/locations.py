@@ -1,0 +1,73 @@
+"""Where a scheduler keeps its results: a folder, or a prefix in a bucket."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from caraway_core import registry
+from caraway_core.manifest import places
+
+FOLDER = "file"
+
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class StateLocation:
+    """A scheme of `registry.RESULT_PLACES`, and what stands behind its slashes.
+
+    Of a bucket that is `bucket/prefix`, of a folder its path, which may be relative.
+    """
+
+    scheme: str
+    path: str
+
+
+def split(text: str) -> StateLocation:
+    """Read a URL or a plain path.
+
+    Raises:
+        ValueError: it is neither; the message holds no credentials.
+    """
+    match = _URL.fullmatch(text)
+    if match is None:
+        return StateLocation(FOLDER, text)
+    scheme, path = match[1].lower(), match[2]
+    if scheme not in registry.RESULT_PLACES:
+        raise ValueError(registry.unknown("kind of location", scheme, registry.RESULT_PLACES))
+    if scheme == FOLDER:
+        return StateLocation(FOLDER, _folder(path))
+    return StateLocation(scheme, _bucket(scheme, path))
+
+
+def absolute(text: str, base_dir: Path) -> str:
+    """Return the location as a URL of a bucket, or as the absolute path of a folder."""
+    found = split(text)
+    if found.scheme != FOLDER:
+        return f"{found.scheme}://{found.path}"
+    folder = Path(found.path).expanduser()
+    return str(places.sibling(base_dir.absolute(), str(folder)))
+
+
+def _folder(path: str) -> str:
+    slashes = len(path) - len(path.lstrip("/"))
+    if not path.strip("/"):
+        raise ValueError("names no folder; write for example file:///var/lib/caraway/results")
+    if slashes == 2:
+        host = path.strip("/").partition("/")[0]
+        raise ValueError(
+            f"'{host}' stands where a host would; write file:/// before an absolute path"
+        )
+    return "/" + path.lstrip("/") if slashes else path
+
+
+def _bucket(scheme: str, path: str) -> str:
+    bucket, _, prefix = path.removeprefix("//").strip("/").partition("/")
+    # The container stands before the '@' of abfss; elsewhere there could only be a password.
+    if "@" in bucket and scheme != "abfss":
+        raise ValueError("holds an '@' in the bucket; credentials belong into 'params'")
+    if not path.startswith("//") or path.startswith("///") or not bucket:
+        raise ValueError(f"names no bucket; write {scheme}://bucket/prefix")
+    if prefix and not all(step.strip(".") for step in prefix.split("/")):
+        raise ValueError(f"'{prefix}' is no plain prefix; write names with '/' between them")
+    return f"{bucket}/{prefix}" if prefix else bucket

@@ -1,0 +1,59 @@
+"""What the location and the params of a manifest mean to a result store."""
+
+from collections.abc import Mapping
+
+from caraway_core.errors import DatasetError, ResultStoreError
+from caraway_core.protocols.storing import ResultPlace
+from caraway_plugins.sources import params as checking
+from caraway_plugins.sources import store_params
+from caraway_plugins.sources.params import Params
+
+_S3_PREFIX = "s3_"
+_NAME = "results"
+
+
+def folder(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
+    """Return a place in an absolute folder.
+
+    Raises:
+        ResultStoreError: there are params, which a folder has no use for.
+    """
+    if params:
+        names = ", ".join(sorted(params))
+        raise ResultStoreError(f"params '{names}' mean nothing to a folder; remove them")
+    return ResultPlace(scheme, path)
+
+
+def bucket(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
+    """Return a place in a bucket; `path` is `bucket/prefix`.
+
+    The params are those of a dataset in such a bucket. For S3 their names may lack the `s3_`,
+    and without keys it signs in by the role of the machine: nobody writes without signing in.
+
+    Raises:
+        ResultStoreError: a param is unknown, or they contradict each other.
+    """
+    try:
+        found = store_params.parse(_NAME, scheme, path, _params(scheme, params))
+    except DatasetError as exc:
+        raise ResultStoreError(exc.message) from exc
+    return ResultPlace("bucket", found.key, found.store)
+
+
+def _params(scheme: str, given: Mapping[str, str]) -> Params:
+    # How long to wait for the store is not for the manifest to say.
+    known = store_params.known(scheme) - {"client_timeout"}
+    if scheme != "s3":
+        return checking.checked(scheme, given, known)
+    bare = {name.removeprefix(_S3_PREFIX) for name in known}
+    checking.checked(scheme, given, known | bare)
+    full = {}
+    for name, text in given.items():
+        written = name if name in known else _S3_PREFIX + name
+        if written in full:
+            bare_name = written.removeprefix(_S3_PREFIX)
+            raise DatasetError("invalid", f"'{written}' and '{bare_name}' are one; keep one")
+        full[written] = text
+    has_keys = "s3_key" in full or "s3_secret" in full
+    full.setdefault("s3_auth", "key" if has_keys else "iam_role")
+    return checking.checked(scheme, full, known)

@@ -1,0 +1,40 @@
+"""Where the answers of jobs are kept, from what the manifest says."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from caraway_core import registry
+from caraway_core.errors import CarawayError
+from caraway_core.manifest import Runtime, SecretResolver
+from caraway_core.manifest.locations import split
+from caraway_core.protocols.storing import ResultPlace
+
+
+class _Finder(Protocol):
+    """What stands behind a name of the registry's result places."""
+
+    def __call__(self, scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace: ...
+
+
+def place(settings: Runtime, secrets: SecretResolver, default: Path) -> ResultPlace:
+    """Return the place that `runtime.scheduler` names, or the folder `default`.
+
+    Nothing is sent or made: whether the place can be used shows when it is.
+
+    Raises:
+        CarawayError: the place or its params are not understood, or a secret is missing.
+    """
+    text = settings.scheduler.state_location
+    if text is None:
+        return ResultPlace("file", str(default.absolute()))
+    try:
+        location = split(text)
+        params = secrets.expand_all(settings.scheduler.params)
+        find: _Finder = registry.load("kind of location", registry.RESULT_PLACES, location.scheme)
+        return find(location.scheme, location.path, params)
+    except ValueError as exc:
+        raise CarawayError(f"runtime.scheduler.state_location: {exc}") from exc
+    except CarawayError as exc:
+        message = f"runtime.scheduler.state_location '{text}': {exc.message}"
+        raise CarawayError(message) from exc

@@ -1,0 +1,72 @@
+"""What the location and the params of a manifest mean to a result store."""
+
+import pytest
+
+from caraway_core.errors import ResultStoreError
+from caraway_core.protocols.storing import ResultPlace
+from caraway_plugins.stores import locations
+
+KEYS = {"access_key_id": "k", "secret_access_key": "s"}
+
+
+def options(scheme: str, path: str, **params: str) -> dict[str, str]:
+    store = locations.bucket(scheme, path, params).store
+    assert store is not None
+    return dict(store.options)
+
+
+def test_folder_is_a_place() -> None:
+    assert locations.folder("file", "/a b", {}) == ResultPlace("file", "/a b")
+
+
+def test_folder_takes_no_params() -> None:
+    with pytest.raises(ResultStoreError, match="'s3_key' mean nothing to a folder; remove them"):
+        locations.folder("file", "/a", {"s3_key": "hidden"})
+
+
+@pytest.mark.parametrize("prefix", ["", "a/b"])
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_bucket_and_prefix_are_told_apart(scheme: str, prefix: str) -> None:
+    place = locations.bucket(scheme, f"b/{prefix}", {})
+    assert place.kind == "bucket" and place.path == prefix
+    assert place.store is not None and (place.store.kind, place.store.bucket) == (scheme, "b")
+    assert place.title == f"{scheme}://b/{prefix}"
+
+
+def test_names_may_lack_the_prefix() -> None:
+    bare = {"endpoint": "http://e", "region": "r", "key": "k", "secret": "s"}
+    full = {f"s3_{name}": text for name, text in bare.items()}
+    expected = KEYS | {"endpoint": "http://e", "region": "r", "allow_http": "true"}
+    assert options("s3", "b", **bare) == options("s3", "b", **full) == expected
+
+
+def test_without_keys_the_machine_signs_in() -> None:
+    assert options("s3", "b") == {"region": "us-east-1"}
+    assert options("s3", "b", auth="public")["skip_signature"] == "true"
+
+
+def test_azure_account_may_stand_in_the_location() -> None:
+    assert options("abfss", "c@a.dfs.core.windows.net/x") == {"account_name": "a"}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "params", "message"),
+    [
+        ("s3", {"s3_regoin": "hidden"}, "no s3 param 's3_regoin'; did you mean 's3_region'?"),
+        ("s3", {"client_timeout": "hidden"}, "no s3 param 'client_timeout'"),
+        ("s3", {"s3_key": "hidden", "key": "hidden"}, "'s3_key' and 'key' are one; keep one"),
+        ("s3", {"s3_key": "hidden"}, "set params.s3_key and s3_secret"),
+        ("s3", {"s3_key": "", "s3_secret": ""}, "set params.s3_key and s3_secret"),
+        ("s3", {"auth": "role"}, "params.s3_auth is 'role'; set it to public, key or iam_role"),
+        ("s3", {"endpoint": "http://e", "allow_http": "false"}, "allow_http is false"),
+        ("gs", {"region": "hidden"}, "no gs param 'region'"),
+        ("abfss", {"abfs_access_key": "hidden"}, "no storage account is named"),
+    ],
+)
+def test_params_that_are_wrong_are_told_without_secrets(
+    scheme: str, params: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ResultStoreError) as caught:
+        locations.bucket(scheme, "b/x", params)
+    assert message in caught.value.message
+    assert "hidden" not in caught.value.message

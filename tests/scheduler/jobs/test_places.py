@@ -1,0 +1,56 @@
+"""From the manifest to the place of a result store."""
+
+from pathlib import Path
+
+import pytest
+
+from caraway_core.errors import CarawayError
+from caraway_core.manifest import Runtime, SecretResolver
+from caraway_core.manifest.runtime import Scheduler
+from caraway_core.protocols.storing import ResultPlace
+from caraway_scheduler.jobs import places
+
+
+class Vault:
+    def get(self, name: str) -> str | None:
+        return {"K": "hidden-key", "S": "hidden-secret"}.get(name)
+
+
+SECRETS = SecretResolver({"vault": Vault()})
+
+
+def place(location: str | None, **params: str) -> ResultPlace:
+    settings = Runtime(scheduler=Scheduler(location, params))
+    return places.place(settings, SECRETS, Path("default"))
+
+
+def refusal(location: str, **params: str) -> str:
+    with pytest.raises(CarawayError) as caught:
+        place(location, **params)
+    assert "hidden" not in caught.value.message
+    return caught.value.message
+
+
+def test_nothing_said_is_the_default_folder() -> None:
+    assert place(None) == ResultPlace("file", str(Path("default").absolute()))
+
+
+def test_folder_and_bucket() -> None:
+    assert place("/var/results") == ResultPlace("file", "/var/results")
+    found = place("s3://b/p", s3_key="${vault:K}", s3_secret="${secrets:S}", region="r")
+    assert (found.kind, found.path, found.title) == ("bucket", "p", "s3://b/p")
+    assert found.store is not None and found.store.options == {
+        "access_key_id": "hidden-key",
+        "secret_access_key": "hidden-secret",
+        "region": "r",
+    }
+    assert "hidden" not in repr(found)
+
+
+def test_what_is_wrong_names_the_setting() -> None:
+    start = "runtime.scheduler.state_location 's3://b/p': "
+    assert refusal("s3://b/p", s3_regoin="r").startswith(f"{start}no s3 param 's3_regoin'; did you")
+    assert refusal("s3://b/p", s3_key="${vault:X}").startswith(f"{start}'s3_key': secret 'X' was")
+    assert refusal("/a", s3_key="${vault:K}").startswith("runtime.scheduler.state_location '/a': ")
+    message = refusal("s3://user:hidden@b/p")
+    assert message.startswith("runtime.scheduler.state_location: holds an '@'")
