@@ -37,6 +37,13 @@ class Workshop:
             finally:
                 Path(handle.name).unlink(missing_ok=True)
 
+    def try_out(self) -> None:
+        """Write a little and bring it to disk; it does not stay."""
+        with self.unfinished() as handle:
+            handle.write(b"a little")
+            handle.flush()
+            os.fsync(handle.fileno())
+
     def publish(self, handle: BinaryIO, target: Path) -> None:
         """Bring an unfinished file to disk and give it its name.
 

@@ -47,6 +47,20 @@ class FolderResultStore:
     def at(cls, place: ResultPlace) -> "FolderResultStore":
         return cls(Path(place.path))
 
+    async def check(self) -> None:
+        """Begin a file, to find missing rights or a full disk early.
+
+        Raises:
+            ResultStoreError: nothing can be written.
+        """
+        try:
+            await asyncio.to_thread(self._workshop.try_out)
+        except OSError as exc:
+            raise ResultStoreError(
+                f"result store {self._root} cannot be used: {exc.strerror}; check the space and "
+                "the rights there, or name another folder"
+            ) from exc
+
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:

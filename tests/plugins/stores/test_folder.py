@@ -121,6 +121,14 @@ async def test_full_disk_fails_and_leaves_nothing(tmp_path: Path, size_bytes: in
     await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
 
 
+async def test_check_finds_a_full_disk(tmp_path: Path) -> None:
+    store = FolderResultStore(tmp_path)
+    await store.check()
+    with disk_with_room_for(0), pytest.raises(ResultStoreError, match="cannot be used"):
+        await store.check()
+    assert files(tmp_path) == []
+
+
 async def test_delete_frees_the_disk(tmp_path: Path) -> None:
     store, _, _ = await stored(tmp_path)
     await store.delete("job-1")
