@@ -10,7 +10,7 @@ from pyarrow import flight
 from caraway_core.errors import QueryCancelledError
 from caraway_core.tables import FilesTable, MemoryTable
 from caraway_engine.formats import columns
-from caraway_scheduler.flight import callers, commands, messages, statuses
+from caraway_scheduler.flight import actions, callers, commands, messages, statuses
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
@@ -84,10 +84,18 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             return iter(self._bridge.run(self._tables(), context))
 
     def list_actions(self, context: flight.ServerCallContext) -> list[flight.ActionType]:
-        return []
+        return actions.known()
 
-    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> NoReturn:
-        _refuse(f"the action {action.type}")
+    def do_action(
+        self, context: flight.ServerCallContext, action: flight.Action
+    ) -> Iterator[flight.Result]:
+        if action.type not in actions.DESCRIPTIONS:
+            _refuse(f"the action {action.type}")
+        caller = callers.of(context)
+        with statuses.answered(caller.span):
+            body = action.body.to_pybytes()
+            answer = actions.act(self._services.jobs, caller, action.type, body)
+            return iter([flight.Result(self._bridge.run(answer, context))])
 
     def do_put(
         self,

@@ -37,6 +37,13 @@ class Unimplemented(StatusError, pa.ArrowNotImplementedError):  # type: ignore[m
     """UNIMPLEMENTED."""
 
 
+class NotFound(StatusError, pa.ArrowKeyError):  # type: ignore[misc] # pyarrow has no types
+    """NOT_FOUND."""
+
+    # KeyError words itself as the repr of its argument.
+    __str__ = Exception.__str__
+
+
 class Unauthenticated(StatusError, flight.FlightUnauthenticatedError):  # type: ignore[misc] # untyped base
     """UNAUTHENTICATED."""
 
@@ -57,6 +64,13 @@ class Unavailable(StatusError, flight.FlightUnavailableError):  # type: ignore[m
     """UNAVAILABLE."""
 
 
+class NotFinished(Unavailable):
+    """UNAVAILABLE, in place of FAILED_PRECONDITION, which Arrow has no way to send.
+
+    To a gRPC client it means that just this call may be tried again, which is so.
+    """
+
+
 class Internal(StatusError, flight.FlightInternalError):  # type: ignore[misc] # untyped base
     """INTERNAL."""
 
@@ -74,6 +88,9 @@ STATUS: Mapping[type[errors.CarawayError], type[StatusError]] = {
     errors.ResultTooLargeError: Internal,
     errors.ExecutionError: Internal,
     errors.ShuttingDownError: Unavailable,
+    errors.StateAwayError: Unavailable,
+    errors.JobNotFoundError: NotFound,
+    errors.JobConflictError: InvalidArgument,
 }
 
 
@@ -89,7 +106,7 @@ def answered(span: Span) -> Iterator[None]:
     except StatusError:
         raise
     except errors.CarawayError as exc:
-        raise STATUS.get(type(exc), Internal)(_bounded(exc.message)) from None
+        raise STATUS.get(type(exc), Internal)(bounded(exc.message)) from None
     except Exception:
         logger.exception("flight call failed", extra={"trace_id": span.trace_id})
         raise Internal(
@@ -97,7 +114,8 @@ def answered(span: Span) -> Iterator[None]:
         ) from None
 
 
-def _bounded(message: str) -> str:
+def bounded(message: str) -> str:
+    """Cut a message so that it arrives."""
     encoded = message.encode()
     if len(encoded) <= _MOST_BYTES:
         return message

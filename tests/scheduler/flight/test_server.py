@@ -223,9 +223,8 @@ async def test_history_knows_the_client() -> None:
     assert {("user_agent", "js 1.0 (linux)"), ("protocol", "flight")} <= set(labels)
 
 
-async def test_lists_no_actions_and_no_flights_without_datasets() -> None:
+async def test_lists_no_flights_without_datasets() -> None:
     async with serving() as server:
-        assert await server.ask(lambda c: list(c.list_actions())) == []
         assert await server.ask(lambda c: list(c.list_flights())) == []
 
 

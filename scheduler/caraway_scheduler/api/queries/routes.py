@@ -1,6 +1,5 @@
 """Routes of `/v1/queries`."""
 
-import re
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -8,8 +7,7 @@ import pyarrow as pa
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import InvalidQueryError, JobNotFoundError, StateAwayError
-from caraway_core.ids import JobId
+from caraway_core.errors import InvalidQueryError, StateAwayError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine import formats
 from caraway_engine.formats import Encoder
@@ -23,7 +21,6 @@ from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.protocol import MOST_WAIT_S, JobDesk
 
 router = APIRouter(tags=["Asynchronous queries"])
-_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _MOST_LISTED = 10_000
 _LISTED = 100
 _TOO_EARLY = 425
@@ -83,7 +80,7 @@ async def status(
     """Tell how far a query is."""
     desk = _desk(request)
     if wait:
-        waiting = desk.wait(scopes.principal(request).id, _job_id(query_id), wait)
+        waiting = desk.wait(scopes.principal(request).id, submissions.job_id(query_id), wait)
         job = await streaming.unless_gone(request, waiting)
     else:
         job = await _find(request, desk, query_id)
@@ -134,7 +131,9 @@ async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
     principal = scopes.principal(request)
     if not principal.may_write:
         raise errors.RefusedError(403, "cancelling a query needs a key that ends in :rw")
-    return await _described(request, desk, await desk.cancel(principal.id, _job_id(query_id)))
+    return await _described(
+        request, desk, await desk.cancel(principal.id, submissions.job_id(query_id))
+    )
 
 
 async def _described(request: Request, desk: JobDesk, job: Job) -> Response:
@@ -202,13 +201,7 @@ def _desk(request: Request) -> JobDesk:
 
 
 async def _find(request: Request, desk: JobDesk, query_id: str) -> Job:
-    return await desk.find(scopes.principal(request).id, _job_id(query_id))
-
-
-def _job_id(query_id: str) -> JobId:
-    if not _ID.fullmatch(query_id):
-        raise JobNotFoundError(f"no query '{query_id[:100]}'; GET /v1/queries lists yours")
-    return JobId(query_id)
+    return await desk.find(scopes.principal(request).id, submissions.job_id(query_id))
 
 
 def _refuse_format(format_: str) -> None:

@@ -1,13 +1,16 @@
-"""Reads what a client submits: the request itself, and the key that keeps it from running twice."""
+"""Reads what clients send: a request, the key that keeps it from running twice, an id."""
 
 import json
 import math
 import re
 from typing import Any
 
+from caraway_core.errors import JobNotFoundError
+from caraway_core.ids import JobId
 from caraway_engine import placeholders
 from caraway_scheduler.jobs.model import JobRequest
 
+_ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _LONGEST_S = 1e9
 """Thirty years: no limit to a client, and still a date when it is added to one."""
@@ -60,6 +63,17 @@ def idempotency_key(header: str | None) -> str:
             400, "the Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID"
         )
     return header
+
+
+def job_id(text: str) -> JobId:
+    """Take the id that a client sent; what cannot be one is not looked for.
+
+    Raises:
+        JobNotFoundError: it cannot be one.
+    """
+    if not _ID.fullmatch(text):
+        raise JobNotFoundError(f"no query '{text[:100]}'; GET /v1/queries lists yours")
+    return JobId(text)
 
 
 def _document(body: bytes) -> dict[str, Any]:

@@ -1,0 +1,149 @@
+"""Asynchronous queries as actions: a JSON body in, JSON or the rows of one chunk out."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from pyarrow import flight
+
+from caraway_core.errors import InvalidQueryError, QueryForbiddenError
+from caraway_core.ids import JobId
+from caraway_engine import formats
+from caraway_scheduler.api.queries import submissions
+from caraway_scheduler.api.queries.submissions import SubmissionError
+from caraway_scheduler.flight import commands, statuses
+from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.jobs.model import Job, Manifest
+from caraway_scheduler.jobs.protocol import JobDesk
+
+DESCRIPTIONS: Mapping[str, str] = {
+    "SubmitAsyncQuery": (
+        "Run a query whether or not anybody waits: {sql, parameters, timeout_seconds, "
+        "maximum_size} -> {query_id, status}"
+    ),
+    "GetAsyncQueryStatus": "{query_id} -> {query_id, status, error, result}",
+    "GetAsyncQueryResult": "{query_id, chunk_index = 0} -> the chunk as an Arrow IPC stream",
+    "CancelAsyncQuery": "{query_id} -> {query_id, cancelled, status}",
+}
+Body = Mapping[str, Any]
+
+
+def known() -> list[flight.ActionType]:
+    """List what `act` takes."""
+    return [flight.ActionType(name, says) for name, says in DESCRIPTIONS.items()]
+
+
+async def act(desk: JobDesk | None, caller: Caller, name: str, body: bytes) -> bytes:
+    """Do one of the known actions; runs on the event loop.
+
+    Raises:
+        CarawayError, StatusError: whatever is wrong with it.
+    """
+    if desk is None:
+        raise statuses.Unavailable("asynchronous queries are still initializing; retry in a moment")
+    if name == "SubmitAsyncQuery":
+        return await _submit(desk, caller, body)
+    return await _ACTIONS[name](desk, caller, _read(body))
+
+
+async def _submit(desk: JobDesk, caller: Caller, body: bytes) -> bytes:
+    try:
+        wanted = submissions.parse(body, None)
+    except SubmissionError as exc:
+        raise InvalidQueryError(exc.message) from exc
+    if not caller.principal.may_write and commands.writes(wanted.sql):
+        raise QueryForbiddenError("this key may only read; writing needs a key that ends in :rw")
+    job = await desk.submit(caller.principal, wanted, caller.span)
+    return _json({"query_id": job.job_id, "status": job.status})
+
+
+async def _status(desk: JobDesk, caller: Caller, body: Body) -> bytes:
+    job = await _find(desk, caller, body)
+    document: dict[str, Any] = {"query_id": job.job_id, "status": job.status}
+    if job.error is not None:
+        document["error"] = {"error_code": job.error.code, "message": job.error.message}
+    if job.status == "SUCCEEDED":
+        rows, chunks = await _totals(desk, job)
+        document["result"] = {"total_row_count": rows, "total_chunk_count": chunks}
+    return _json(document)
+
+
+async def _result(desk: JobDesk, caller: Caller, body: Body) -> bytes:
+    job = await _find(desk, caller, body)
+    manifest = await _manifest(desk, job)
+    index = body.get("chunk_index") or 0
+    if not isinstance(index, int) or isinstance(index, bool):
+        raise InvalidQueryError('the field "chunk_index" must be an integer, 0 or more')
+    if not 0 <= index < max(1, len(manifest.chunks)):
+        raise statuses.NotFound(
+            f"query '{job.job_id}' has no chunk {index}; it has {len(manifest.chunks)} in all"
+        )
+    encoder = formats.make("arrow")
+    parts = [encoder.begin(manifest.schema)]
+    async for batch in desk.read(job, manifest.chunks[index : index + 1]):
+        parts.append(encoder.encode(batch))
+    return b"".join((*parts, encoder.end(0)))
+
+
+async def _cancel(desk: JobDesk, caller: Caller, body: Body) -> bytes:
+    if not caller.principal.may_write:
+        raise QueryForbiddenError("cancelling a query needs a key that ends in :rw")
+    job = await desk.cancel(caller.principal.id, _job_id(body))
+    cancelled = job.status == "CANCELLED"
+    return _json({"query_id": job.job_id, "cancelled": cancelled, "status": job.status})
+
+
+_Action = Callable[[JobDesk, Caller, Body], Awaitable[bytes]]
+_ACTIONS: Mapping[str, _Action] = {
+    "GetAsyncQueryStatus": _status,
+    "GetAsyncQueryResult": _result,
+    "CancelAsyncQuery": _cancel,
+}
+
+
+async def _manifest(desk: JobDesk, job: Job) -> Manifest:
+    match job.status:
+        case "PENDING" | "RUNNING":
+            raise statuses.NotFinished(
+                f"query '{job.job_id}' is {job.status}; ask GetAsyncQueryStatus until it has "
+                "SUCCEEDED"
+            )
+        case "FAILED":
+            raise statuses.Internal(statuses.bounded(job.error.message if job.error else "failed"))
+        case "CANCELLED":
+            raise statuses.Cancelled(f"query '{job.job_id}' was cancelled")
+        case "CLOSED":
+            raise statuses.NotFound(f"the results of query '{job.job_id}' have expired")
+    return await desk.manifest(job)
+
+
+async def _totals(desk: JobDesk, job: Job) -> tuple[int, int]:
+    if job.totals is not None:
+        return job.totals.rows, job.totals.chunks
+    chunks = (await desk.manifest(job)).chunks
+    return sum(each.row_count for each in chunks), len(chunks)
+
+
+async def _find(desk: JobDesk, caller: Caller, body: Body) -> Job:
+    return await desk.find(caller.principal.id, _job_id(body))
+
+
+def _job_id(body: Body) -> JobId:
+    query_id = body.get("query_id")
+    if not isinstance(query_id, str):
+        raise InvalidQueryError('the field "query_id" must be a string')
+    return submissions.job_id(query_id)
+
+
+def _read(body: bytes) -> Body:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise InvalidQueryError(f"the body of the action is not JSON: {exc}") from exc
+    if not isinstance(document, dict):
+        raise InvalidQueryError("the body of the action must be a JSON object")
+    return cast(Body, document)
+
+
+def _json(document: Body) -> bytes:
+    return json.dumps(document, ensure_ascii=False).encode()
