@@ -140,7 +140,7 @@ def in_order(chunks: Iterable[StoredChunk]) -> Sequence[ChunkInfo]:
 def too_large(stored_bytes: int, most_bytes: int) -> ResultTooLargeError:
     """Word the refusal of an answer that grows too large."""
     return ResultTooLargeError(
-        f"the result is too large: {stored_bytes:,} bytes of it are stored and it is not at its "
-        f"end, which is over the `maximum_size` of {most_bytes:,}; select fewer rows or columns, "
-        "or ask with a larger `maximum_size`"
+        f"the result is too large: {stored_bytes:,} bytes of it are stored, which is over the "
+        f"`maximum_size` of {most_bytes:,}; select fewer rows or columns, or ask with a larger "
+        "`maximum_size`"
     )
