@@ -1,6 +1,6 @@
 """Takes jobs and tells of them: what the API asks, over the state store and this process's runs."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
@@ -42,7 +42,7 @@ class Desk:
         results: ResultStore,
         tallies: JobTallies,
         clock: Callable[[], datetime],
-        retention_s: float,
+        kept_s: float,
     ) -> None:
         self.is_stopping = False
         self._records = records
@@ -52,7 +52,7 @@ class Desk:
         self._results = results
         self._tallies = tallies
         self._clock = clock
-        self._retention_s = retention_s
+        self._kept_s = kept_s
         # What succeeded never changes, and is read chunk by chunk.
         self._manifests: dict[str, Manifest] = {}
 
@@ -66,7 +66,7 @@ class Desk:
         job_id = new_job_id()
         if idempotency_key:
             job_id = await self._records.remember_request(
-                principal.id, idempotency_key, request, job_id, self._retention_s
+                principal.id, idempotency_key, request, job_id, self._kept_s
             )
             first = await self._records.get(principal.id, job_id)
             if first is not None:
@@ -94,9 +94,7 @@ class Desk:
     async def wait(self, principal: PrincipalId, job_id: JobId, timeout_s: float) -> Job:
         held = await self._held(principal, job_id)
         if not held.job.is_over and timeout_s > 0:
-            await self._replica.wait_for(
-                job_id, _is_over, min(timeout_s, MOST_WAIT_S)
-            )
+            await self._replica.wait_for(job_id, _is_over, min(timeout_s, MOST_WAIT_S))
             held = await self._held(principal, job_id)
         return self._present(held.job)
 
@@ -106,7 +104,7 @@ class Desk:
             if held.job.is_over:
                 return self._present(held.job)
             cancelled = states.cancelled(held.job, self._clock())
-            written = await self._committer.attempt(held, cancelled, self._retention_s)
+            written = await self._committer.attempt(held, cancelled, self._kept_s)
             if written is not None:
                 return written.job
 
@@ -142,7 +140,7 @@ class Desk:
                 async for batch in batches:
                     yield batch
 
-    async def _reading(self, job: Job, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
+    async def _reading(self, job: Job, chunk: ChunkInfo) -> AsyncGenerator[pa.RecordBatch]:
         async for batch in self._results.read_chunk(job.result_key, chunk):
             yield batch
 

@@ -27,7 +27,7 @@ def explained(exc: BaseException, job_id: JobId, *, has_begun: bool) -> JobError
     if not isinstance(exc, errors.CarawayError):
         logger.error("job failed", exc_info=exc, extra={"job_id": job_id})
         return JobError("INTERNAL", f"internal error; the log has the cause under job {job_id}")
-    code = next((code for kind, code in _CODES if isinstance(exc, kind)), "INTERNAL")
+    code: ErrorCode = next((code for kind, code in _CODES if isinstance(exc, kind)), "INTERNAL")
     if code == "SUBMISSION_FAILED" and has_begun:
         # It was planned well; its data cannot be computed with.
         code = "EXECUTION_FAILED"

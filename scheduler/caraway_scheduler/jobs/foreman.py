@@ -44,7 +44,7 @@ class Foreman:
         tallies: JobTallies,
         places: Callable[[], int],
         on_end: Ended,
-        retention_s: float,
+        kept_s: float,
         round_s: float = ROUND_S,
     ) -> None:
         self._runner = runner
@@ -56,7 +56,7 @@ class Foreman:
         self._tallies = tallies
         self._places = places
         self._on_end = on_end
-        self._retention_s = retention_s
+        self._kept_s = kept_s
         self._round_s = round_s
         self._waiting: dict[JobId, tuple[Held, Span]] = {}
         self._running: dict[JobId, tuple[Run, asyncio.Task[None]]] = {}
@@ -122,19 +122,21 @@ class Foreman:
             task.cancel()
         if left:
             await asyncio.wait([task for _, task in left], timeout=timeout_s)
-        held = [run.held for run, _ in left if not run.job.writes]
-        held += [each for each, _ in self._waiting.values()]
+        begun = [run.held for run, _ in left if not run.job.writes]
+        waiting = [each for each, _ in self._waiting.values()]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s or 1.0):
-                await self._release(held)
+                await self._release(begun, has_begun=True)
+                await self._release(waiting, has_begun=False)
         await self._owners.withdraw()
 
-    async def _release(self, held: Iterable[Held]) -> None:
+    async def _release(self, held: Iterable[Held], *, has_begun: bool) -> None:
         for each in held:
             if each.job.is_over:
                 continue
             try:
-                await self._committer.attempt(each, states.released(each.job))
+                released = states.released(each.job, gives_back=has_begun)
+                await self._committer.attempt(each, released)
             except CarawayError:
                 return  # Who takes over waits for the entry of this process to expire, then.
 
@@ -220,7 +222,7 @@ class Foreman:
 
     async def _take(self, held: Held) -> None:
         taken = states.claimed(held.job, self.owner, now())
-        ttl_s = self._retention_s if taken.is_over else None
+        ttl_s = self._kept_s if taken.is_over else None
         mine = await self._committer.attempt(held, taken, ttl_s)
         if mine is None:
             return
@@ -241,5 +243,3 @@ class Foreman:
             if told != self._told.get(job_id):
                 self._told[job_id] = told
                 await self._records.write_progress(run.job, told)
-
-

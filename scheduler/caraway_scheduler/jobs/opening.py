@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 from caraway_core import registry
 from caraway_core.manifest.runtime import Jobs as JobSettings
@@ -13,6 +14,8 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.protocols.storing import ResultPlace
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+from caraway_scheduler.jobs import foreman as foremen
+from caraway_scheduler.jobs import owners, sweeping
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.foreman import Foreman
@@ -24,6 +27,19 @@ from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import CatalogView, JobRunner, Run, now
 from caraway_scheduler.jobs.sweeping import Sweeper
 from caraway_scheduler.jobs.tallies import JobTallies
+
+LEAST_KEPT_S = 3600.0
+"""How long a job is remembered after its end at least, also where answers expire sooner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often a scheduler looks after its jobs, and how long it waits for others."""
+
+    round_s: float = foremen.ROUND_S
+    grace_s: float = owners.GRACE_S
+    expire_every_s: float = sweeping.EXPIRE_EVERY_S
+    orphans_every_s: float = sweeping.ORPHANS_EVERY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +82,7 @@ async def open_jobs(
     catalog: CatalogView,
     history: TaskHistory,
     on_written: Callable[[], None],
+    pace: Pace = Pace(),
 ) -> Jobs:
     """Open the result store, and put everything in order; nothing runs yet.
 
@@ -78,9 +95,18 @@ async def open_jobs(
     committer = Committer(records, replica)
     tallies = JobTallies()
     retention_s = settings.retention_s
-    owners = Owners(store, Owner(scheduler_id, uuid.uuid4().hex[:12]), time.monotonic)
+    kept_s = max(retention_s, LEAST_KEPT_S)
+    own = Owner(scheduler_id, uuid.uuid4().hex[:12])
     runner = JobRunner(
-        dispatch, catalog, records, committer, results, place, retention_s, on_written
+        dispatch,
+        catalog,
+        records,
+        committer,
+        results,
+        place,
+        timedelta(seconds=retention_s),
+        kept_s,
+        on_written,
     )
 
     def places() -> int:
@@ -98,17 +124,27 @@ async def open_jobs(
     foreman = Foreman(
         runner,
         FairQueue(settings.max_queued),
-        owners,
+        Owners(store, own, time.monotonic, pace.grace_s),
         replica,
         records,
         committer,
         tallies,
         places,
         on_end,
-        retention_s,
+        kept_s,
+        pace.round_s,
     )
-    desk = Desk(records, replica, committer, foreman, results, tallies, now, retention_s)
-    sweeper = Sweeper(records, replica, committer, results, now, retention_s)
+    desk = Desk(records, replica, committer, foreman, results, tallies, now, kept_s)
+    sweeper = Sweeper(
+        records,
+        replica,
+        committer,
+        results,
+        now,
+        kept_s,
+        pace.expire_every_s,
+        pace.orphans_every_s,
+    )
     return Jobs(desk, foreman, replica, sweeper, tallies)
 
 

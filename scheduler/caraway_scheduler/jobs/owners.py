@@ -15,6 +15,7 @@ from caraway_core.protocols.state import StateStore
 logger = logging.getLogger(__name__)
 OWNERS = "job-owners/"
 TTL_S = 6.0
+GRACE_S = 3.0
 _GOODBYE_S = 1.0
 
 
@@ -45,7 +46,7 @@ class Owners:
     """
 
     def __init__(
-        self, store: StateStore, own: Owner, clock: Callable[[], float], grace_s: float = TTL_S / 2
+        self, store: StateStore, own: Owner, clock: Callable[[], float], grace_s: float = GRACE_S
     ) -> None:
         self.own = own
         self._store = store

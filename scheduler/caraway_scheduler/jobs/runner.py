@@ -1,4 +1,4 @@
-"""Runs one job: from its statement to chunks in the result store and its name in the state store."""
+"""Runs one job: from its statement to chunks in the result store and a manifest of them."""
 
 import asyncio
 import logging
@@ -12,7 +12,6 @@ from caraway_core.errors import (
     CarawayError,
     OverloadedError,
     ResultStoreError,
-    ResultTooLargeError,
     ShuttingDownError,
 )
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
@@ -24,6 +23,7 @@ from caraway_core.protocols.storing import (
     StoreOrder,
     answer_schema,
     in_order,
+    too_large,
     unpack,
 )
 from caraway_engine import placeholders
@@ -42,8 +42,8 @@ _PATIENCE_S = 600.0
 """How long a job waits for executors when there are none."""
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 5.0
-MANIFEST_KEPT = 2
-"""Manifests expire by themselves after so many retentions, should nobody remove them."""
+_MANIFESTS_KEPT = 2
+"""Manifests expire by themselves, after so many times of what jobs are kept."""
 
 
 @dataclass(slots=True)
@@ -92,7 +92,8 @@ class JobRunner:
         committer: Committer,
         results: ResultStore,
         place: ResultPlace,
-        retention_s: float,
+        retention: timedelta,
+        kept_s: float,
         on_written: Callable[[], None] = lambda: None,
     ) -> None:
         self._dispatch = dispatch
@@ -101,7 +102,8 @@ class JobRunner:
         self._committer = committer
         self._results = results
         self._place = place
-        self._retention_s = retention_s
+        self._retention = retention
+        self._kept_s = kept_s
         self._on_written = on_written
 
     def prepare(self, held: Held, span: Span) -> Run:
@@ -219,12 +221,12 @@ class JobRunner:
             sum(chunk.size_bytes for chunk in manifest.chunks),
             len(manifest.chunks),
         )
-        job = states.succeeded(run.job, totals, now(), timedelta(seconds=self._retention_s))
+        job = states.succeeded(run.job, totals, now(), self._retention)
         await self._write_manifest(job, manifest)
         return await self._commit(run, job)
 
     async def _write_manifest(self, job: Job, manifest: Manifest) -> None:
-        ttl_s = MANIFEST_KEPT * self._retention_s
+        ttl_s = _MANIFESTS_KEPT * self._kept_s
         delay_s = _FIRST_DELAY_S
         while True:
             try:
@@ -236,7 +238,7 @@ class JobRunner:
                 delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
 
     async def _fail(self, run: Run, error: JobError) -> Job | None:
-        job = await self._commit(run, states.failed(run.job, error, now()), self._retention_s)
+        job = await self._commit(run, states.failed(run.job, error, now()), self._kept_s)
         await self._discard(run)
         return job
 
@@ -267,7 +269,4 @@ def now() -> datetime:
 def _check_size(chunks: list[StoredChunk], maximum_size: int) -> None:
     stored = sum(chunk.size_bytes for chunk in in_order(chunks))
     if stored > maximum_size:
-        raise ResultTooLargeError(
-            f"the answer is larger than the maximum_size of {maximum_size} bytes: {stored} bytes "
-            "were stored before it was stopped; select less, or submit it with a larger one"
-        )
+        raise too_large(stored, maximum_size)

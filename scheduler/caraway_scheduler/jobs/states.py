@@ -99,15 +99,18 @@ def began(job: Job, now: datetime, writes: bool) -> Job:
     )
 
 
-def released(job: Job) -> Job:
+def released(job: Job, *, gives_back: bool = False) -> Job:
     """Return the job without an owner, so that any process may take it at once.
+
+    An owner that `gives_back` the attempt that it began stops for reasons of its own, which are
+    not held against the job.
 
     Raises:
         TransitionError: it is over.
     """
     if job.is_over:
         raise TransitionError(job, "nobody has to run it any more")
-    return replace(job, owner="")
+    return replace(job, owner="", attempts=max(0, job.attempts - gives_back))
 
 
 def succeeded(job: Job, totals: Totals, now: datetime, retention: timedelta) -> Job:

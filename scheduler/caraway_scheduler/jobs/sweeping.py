@@ -22,7 +22,7 @@ ORPHANS_EVERY_S = 600.0
 class Sweeper:
     """Every scheduler sweeps; a job is closed by whoever comes first, and removing is repeatable.
 
-    A closed job stays in the state store for another retention, so that its owner hears that it
+    A closed job stays in the state store for `kept_s`, so that its owner hears that it
     has expired rather than that it never was.
     """
 
@@ -33,7 +33,7 @@ class Sweeper:
         committer: Committer,
         results: ResultStore,
         clock: Callable[[], datetime],
-        retention_s: float,
+        kept_s: float,
         expire_every_s: float = EXPIRE_EVERY_S,
         orphans_every_s: float = ORPHANS_EVERY_S,
     ) -> None:
@@ -42,7 +42,7 @@ class Sweeper:
         self._committer = committer
         self._results = results
         self._clock = clock
-        self._retention_s = retention_s
+        self._kept_s = kept_s
         self._expire_every_s = expire_every_s
         self._orphans_every_s = orphans_every_s
 
@@ -68,9 +68,7 @@ class Sweeper:
             job = held.job
             if job.status != "SUCCEEDED" or job.expires_at is None or job.expires_at > now:
                 continue
-            closed = await self._committer.attempt(
-                held, states.closed(job, now), self._retention_s
-            )
+            closed = await self._committer.attempt(held, states.closed(job, now), self._kept_s)
             if closed is not None:
                 await self._results.delete(job.result_key)
                 logger.info("results expired", extra={"job_id": job.job_id})

@@ -113,6 +113,12 @@ def test_a_job_without_an_owner_neither_begins_nor_succeeds() -> None:
         states.succeeded(states.released(RUNNING), TOTALS, LATER, RETENTION)
 
 
+def test_an_attempt_that_was_given_back_does_not_count() -> None:
+    assert states.released(RUNNING).attempts == 1
+    assert states.released(RUNNING, gives_back=True).attempts == 0
+    assert states.released(PENDING, gives_back=True).attempts == 0
+
+
 def test_success_carries_totals_and_an_end() -> None:
     assert SUCCEEDED.totals == TOTALS
     assert SUCCEEDED.expires_at == LATER + RETENTION

@@ -1,0 +1,246 @@
+"""Schedulers that run jobs with a real engine over shared stores, and that can be killed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.ids import (
+    CatalogVersion,
+    ExecutorId,
+    JobId,
+    NodeId,
+    PrincipalId,
+    QueryId,
+    TableName,
+)
+from caraway_core.manifest.runtime import Jobs as JobSettings
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    CatalogSnapshot,
+    ExecutorStatus,
+    Progress,
+    Statement,
+)
+from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.storing import ResultPlace
+from caraway_engine.contexts import EngineSettings
+from caraway_executor.local import LocalExecutor
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_scheduler.access import Principal
+from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from caraway_scheduler.history import spans
+from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
+from caraway_scheduler.jobs.model import Job, JobRequest
+from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
+from caraway_scheduler.jobs.owners import TTL_S
+from tests.kit.clocks import Clock
+from tests.kit.deadlines import eventually
+from tests.kit.engine import memory, snapshot
+
+ADA = Principal(PrincipalId("ada"), may_write=True)
+BOB = Principal(PrincipalId("bob"), may_write=True)
+WRITABLE = frozenset({TableName("notes")})
+
+
+class MortalStore:
+    """A state store as one process sees it; it dies before or after one of its writes.
+
+    After its death nothing that the process tries is carried out.
+    """
+
+    def __init__(self, inner: StateStore) -> None:
+        self._inner = inner
+        self.writes: list[str] = []
+        self.dies_at: tuple[int, str] | None = None
+        self.is_dead = False
+        self.died = asyncio.Event()
+        self.away: Exception | None = None
+        self.paused = asyncio.Event()
+        self.paused.set()
+
+    async def check(self) -> Sequence[str]:
+        return await self._inner.check()
+
+    async def get(self, key: str) -> Entry | None:
+        await self._alive()
+        return await self._inner.get(key)
+
+    async def scan(self, prefix: str) -> Sequence[Entry]:
+        await self._alive()
+        return await self._inner.scan(prefix)
+
+    async def compare_and_set(
+        self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
+    ) -> int | None:
+        await self._alive()
+        if not key.startswith("jobs/") and not key.startswith("job-manifests/"):
+            return await self._inner.compare_and_set(key, value, expected=expected, ttl_s=ttl_s)
+        self.writes.append(key)
+        mine = len(self.writes)
+        await self._dies(mine, "before")
+        revision = await self._inner.compare_and_set(key, value, expected=expected, ttl_s=ttl_s)
+        await self._dies(mine, "after")
+        return revision
+
+    async def append(self, log: str, record: bytes) -> int:
+        await self._alive()
+        return await self._inner.append(log, record)
+
+    async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
+        return await self._inner.read_log(log, start, limit)
+
+    def watch(self, prefix: str) -> AsyncIterator[Entry]:
+        return self._inner.watch(prefix)
+
+    async def aclose(self) -> None:
+        pass
+
+    def die(self) -> None:
+        self.is_dead = True
+        self.died.set()
+
+    async def _dies(self, write: int, when: str) -> None:
+        if self.dies_at == (write, when):
+            self.die()
+        await self._alive()
+
+    async def _alive(self) -> None:
+        if self.is_dead:
+            await asyncio.Event().wait()
+        await self.paused.wait()
+        if self.away is not None:
+            raise self.away
+
+
+class GatedDispatch:
+    """Runs statements in process; each may be held up before it begins and before it ends."""
+
+    def __init__(self, inner: InProcessDispatch) -> None:
+        self._inner = inner
+        self.executed: list[Statement] = []
+        self.began = asyncio.Event()
+        self.may_begin = asyncio.Event()
+        self.may_begin.set()
+        self.fails: list[BaseException] = []
+        self.cores: int | None = None
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        return await self._inner.install(snapshot)
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        self.executed.append(statement)
+        self.began.set()
+        await self.may_begin.wait()
+        if self.fails:
+            raise self.fails.pop(0)
+        return await self._inner.execute(query_id, statement)
+
+    def progress(self, query_id: QueryId) -> Progress | None:
+        return self._inner.progress(query_id)
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        return self._inner.executors()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+@dataclass
+class Scheduler:
+    """One scheduler over the shared stores."""
+
+    jobs: Jobs
+    store: MortalStore
+    dispatch: GatedDispatch
+    working: "asyncio.Task[None]"
+    history: TaskHistory
+
+    async def submit(self, sql: str, by: Principal = ADA, key: str = "", **options: Any) -> Job:
+        request = JobRequest(sql, **options)
+        return await self.jobs.desk.submit(by, request, spans.start(None), key)
+
+    async def ended(self, job_id: JobId, by: Principal = ADA) -> Job:
+        """Wait until the job is over, and return it."""
+
+        async def look() -> Job | None:
+            job = await self.jobs.desk.find(by.id, job_id)
+            return job if job.is_over else None
+
+        job = await eventually(look, f"job {job_id} is over", 20)
+        assert job is not None
+        return job
+
+    async def rows(self, job: Job) -> pa.Table:
+        manifest = await self.jobs.desk.manifest(job)
+        reading = self.jobs.desk.read(job, manifest.chunks)
+        return pa.Table.from_batches([batch async for batch in reading], manifest.schema)
+
+    async def kill(self) -> None:
+        """End it as SIGKILL would: nothing of it is carried out any more."""
+        self.store.die()
+        self.working.cancel()
+        await asyncio.wait((self.working,), timeout=0.5)
+
+
+class Site:
+    """Where schedulers meet: one state store, whose time a test moves, and one result folder."""
+
+    def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
+        self.clock = Clock(1_000_000.0)
+        self.results = folder / "results"
+        self.store = SqliteStateStore(folder / "state.db", self.clock, poll_s=0.02)
+        self._stack = stack
+        stack.push_async_callback(self.store.aclose)
+
+    def forget_the_dead(self) -> None:
+        """Let the entries of owners expire; those that live come back by themselves."""
+        self.clock.now += 2 * TTL_S
+
+    async def scheduler(
+        self,
+        scheduler_id: str = "one",
+        max_concurrent: int = 2,
+        max_queued: int = 100,
+        retention_s: float = 3600.0,
+        *,
+        begins: bool = True,
+    ) -> Scheduler:
+        """Start a scheduler; the end of the block ends it."""
+        mortal = MortalStore(self.store)
+        executor = LocalExecutor(EngineSettings(1, None))
+        dispatch = GatedDispatch(InProcessDispatch(executor, ExecutorId(scheduler_id), 2))
+        self._stack.push_async_callback(dispatch.aclose)
+        await dispatch.install(snapshot({"notes": memory(text=pa.array([], pa.string()))}))
+        history = TaskHistory(HistorySettings(), NodeId(scheduler_id), lambda: 0)
+        jobs = await open_jobs(
+            mortal,
+            scheduler_id,
+            ResultPlace("file", str(self.results)),
+            JobSettings(max_concurrent, max_queued, retention_s),
+            dispatch,
+            lambda: (CatalogVersion(1), WRITABLE),
+            history,
+            lambda: None,
+            Pace(round_s=0.02, grace_s=0.0, expire_every_s=0.02, orphans_every_s=0.02),
+        )
+        working = asyncio.create_task(jobs.run())
+        self._stack.push_async_callback(_end, working)
+        if begins:
+            jobs.begin()
+        return Scheduler(jobs, mortal, dispatch, working, history)
+
+
+@asynccontextmanager
+async def site(folder: Path) -> AsyncIterator[Site]:
+    async with AsyncExitStack() as stack:
+        yield Site(folder, stack)
+
+
+async def _end(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait((task,), timeout=1.0)

@@ -1,0 +1,222 @@
+"""Two schedulers over one state store: whoever dies or stands still, each job ends once."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from caraway_core.errors import QueryCancelledError
+from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.owners import DisplacedError
+from tests.kit.deadlines import eventually
+from tests.kit.job_schedulers import ADA, Scheduler, Site, site
+
+NUMBERS = "SELECT value AS n FROM generate_series(1, 25000)"
+# Its writes: create, begin, the manifest, succeed.
+STEPS = [(write, when) for write in range(1, 5) for when in ("before", "after")]
+
+
+async def taken_by(place: Site, other: Scheduler, job: Job) -> Job:
+    """Wait until the other scheduler has brought the job of a dead one to its end."""
+    place.forget_the_dead()
+    return await other.ended(job.job_id)
+
+
+@pytest.mark.parametrize(("write", "when"), STEPS[1:])
+async def test_killed_at_any_step_a_job_is_finished_once(
+    tmp_path: Path, write: int, when: str
+) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        two = await place.scheduler("two")
+        one.store.dies_at = write, when
+        submitting = asyncio.create_task(one.submit(NUMBERS, key="k"))
+        await one.store.died.wait()
+        await one.kill()
+        submitting.cancel()
+        (job,) = await two.jobs.desk.list(ADA.id, None, 10)
+        job = await taken_by(place, two, job)
+        assert job.status == "SUCCEEDED", job.error
+        was_done = (write, when) == (4, "after")
+        assert job.epoch == (1 if was_done else 2)
+        assert len(two.dispatch.executed) == (0 if was_done else 1)
+        assert sorted((await two.rows(job))["n"].to_pylist()) == list(range(1, 25_001))
+        # The client that never heard an answer asks again, and gets the same job.
+        assert (await two.submit(NUMBERS, key="k")).job_id == job.job_id
+
+        async def swept() -> bool:
+            return [each.name for each in place.results.glob("[!.]*")] == [job.result_key]
+
+        await eventually(swept, "what the dead one stored is removed")
+
+
+async def test_killed_before_the_job_is_recorded_nothing_was_promised(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        two = await place.scheduler("two")
+        one.store.dies_at = 1, "before"
+        submitting = asyncio.create_task(one.submit(NUMBERS, key="k"))
+        await one.store.died.wait()
+        await one.kill()
+        assert not submitting.done()
+        submitting.cancel()
+        # The key was taken, the job was not made: a second try makes it.
+        job = await two.submit(NUMBERS, key="k")
+        assert (await two.ended(job.job_id)).status == "SUCCEEDED"
+
+
+async def test_owner_that_stood_still_cannot_overwrite(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        two = await place.scheduler("two")
+        one.dispatch.may_begin.clear()
+        job = await one.submit(NUMBERS)
+        await one.dispatch.began.wait()
+        one.store.paused.clear()
+        done = await taken_by(place, two, job)
+        assert (done.status, done.epoch) == ("SUCCEEDED", 2)
+        # It wakes up, finishes its work, and finds that it is not its own any more.
+        one.dispatch.may_begin.set()
+        one.store.paused.set()
+
+        async def idle() -> bool:
+            return one.jobs.foreman.running == 0
+
+        await eventually(idle, "the old owner has given up")
+        assert await two.jobs.desk.find(ADA.id, job.job_id) == done
+        assert (await two.rows(done)).num_rows == 25_000
+        assert dict(one.jobs.tallies.finished) == {}
+
+
+async def test_statement_that_may_have_written_is_not_repeated(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        two = await place.scheduler("two")
+        one.dispatch.may_begin.clear()
+        job = await one.submit("INSERT INTO notes VALUES ('a')")
+        await one.dispatch.began.wait()
+        await one.kill()
+        job = await taken_by(place, two, job)
+        assert job.status == "FAILED"
+        assert job.error is not None
+        assert "may have written or not" in job.error.message
+        assert two.dispatch.executed == []
+
+
+async def test_write_that_did_not_begin_is_done_by_the_other(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one", begins=False)
+        two = await place.scheduler("two")
+        job = await one.submit("INSERT INTO notes VALUES ('a')")
+        await one.kill()
+        job = await taken_by(place, two, job)
+        assert job.status == "SUCCEEDED", job.error
+        assert (await two.rows(job)).to_pylist() == [{"count": 1}]
+
+
+async def test_cancel_through_another_scheduler_stops_the_work(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        two = await place.scheduler("two")
+        one.dispatch.may_begin.clear()
+        job = await one.submit("SELECT 1")
+        await one.dispatch.began.wait()
+        assert (await two.jobs.desk.cancel(ADA.id, job.job_id)).status == "CANCELLED"
+
+        async def idle() -> bool:
+            return one.jobs.foreman.running == 0
+
+        await eventually(idle, "the owner has stopped")
+        assert two.dispatch.executed == []
+
+
+async def test_other_schedulers_tell_status_progress_and_answer(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        two = await place.scheduler("two")
+        one.dispatch.may_begin.clear()
+        job = await one.submit(NUMBERS)
+        await one.dispatch.began.wait()
+
+        async def told() -> bool:
+            running = await two.jobs.desk.find(ADA.id, job.job_id)
+            return await two.jobs.desk.progress(running) is not None
+
+        await eventually(told, "the other scheduler knows how far it is")
+        waiting = asyncio.create_task(two.jobs.desk.wait(ADA.id, job.job_id, 20))
+        one.dispatch.may_begin.set()
+        done = await waiting
+        assert done.status == "SUCCEEDED"
+        assert (await two.rows(done)).num_rows == 25_000
+
+
+async def test_stopped_scheduler_hands_its_jobs_over_at_once(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one", max_concurrent=1)
+        one.dispatch.may_begin.clear()
+        jobs = [await one.submit("SELECT 1"), await one.submit("SELECT 2")]
+        await one.dispatch.began.wait()
+        await one.jobs.stop(0)
+        two = await place.scheduler("two")
+        for job in jobs:
+            assert (await two.ended(job.job_id)).status == "SUCCEEDED"
+
+
+async def test_restart_under_the_same_id_goes_on_at_once(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        one.dispatch.may_begin.clear()
+        jobs = [await one.submit(f"SELECT {number}") for number in range(4)]
+        await one.dispatch.began.wait()
+        await one.kill()
+        again = await place.scheduler("one")
+        for job in jobs:
+            done = await again.ended(job.job_id)
+            assert (done.status, done.epoch) == ("SUCCEEDED", 2)
+
+
+async def test_two_processes_under_one_id_do_not_fight(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+
+        async def present() -> bool:
+            return await place.store.get("job-owners/one") is not None
+
+        await eventually(present, "the first is registered")
+        await place.scheduler("one")
+        await asyncio.wait((one.working,), timeout=10)
+        failure = one.working.exception()
+        assert isinstance(failure, ExceptionGroup)
+        assert failure.subgroup(DisplacedError) is not None
+
+
+async def test_job_that_always_brings_its_process_down_fails(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        first = await place.scheduler("0")
+        first.dispatch.may_begin.clear()
+        job = await first.submit("SELECT 1")
+        await first.dispatch.began.wait()
+        await first.kill()
+        for number in range(1, 5):
+            place.forget_the_dead()
+            next_one = await place.scheduler(str(number))
+            next_one.dispatch.may_begin.clear()
+            await next_one.dispatch.began.wait()
+            await next_one.kill()
+        last = await place.scheduler("last")
+        job = await taken_by(place, last, job)
+        assert job.status == "FAILED"
+        assert job.error is not None
+        assert job.error.code == "INTERNAL"
+        assert "5 times" in job.error.message
+        assert last.dispatch.executed == []
+
+
+async def test_engine_that_cancels_does_not_lose_the_job(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        one.dispatch.fails = [QueryCancelledError("the executor was told to cancel")]
+        job = await one.ended((await one.submit("SELECT 1")).job_id)
+        assert job.status == "FAILED"
+        assert job.error is not None
+        assert job.error.code == "CANCELLED"
