@@ -5,6 +5,7 @@ import asyncio
 from caraway_core.protocols.dispatch import Progress
 from caraway_engine.stages import Measured, Planner, Stage, StageGraph
 from caraway_scheduler.dispatch.running import StageRunner
+from caraway_scheduler.dispatch.waiting import retrieve
 
 
 class Drive:
@@ -58,7 +59,7 @@ class Drive:
         for name, stage in graph.stages.items():
             if name not in self._making:
                 self._making[name] = asyncio.ensure_future(self._make(stage))
-                self._making[name].add_done_callback(_look)
+                self._making[name].add_done_callback(retrieve)
 
     async def _make(self, stage: Stage) -> Measured:
         await self._wait([each.stage for each in stage.readings])
@@ -76,9 +77,3 @@ class Drive:
         for task in self._making.values():
             if task.done():
                 task.result()
-
-
-def _look(task: asyncio.Task[Measured]) -> None:
-    """A failure that comes after the query has ended otherwise is not worth a warning."""
-    if not task.cancelled():
-        task.exception()

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Page
+from caraway_scheduler.dispatch.waiting import retrieve
 
 
 class PagedStream:
@@ -53,7 +54,7 @@ class PagedStream:
     def _ask(self) -> None:
         if self._coming is None and self._cursor is not None:
             self._coming = asyncio.ensure_future(self._fetch(self._cursor))
-            self._coming.add_done_callback(_look)
+            self._coming.add_done_callback(retrieve)
 
     async def _turn(self) -> None:
         assert self._coming is not None
@@ -71,9 +72,3 @@ class PagedStream:
         if page.is_last:
             self._cursor = None
         self._ask()
-
-
-def _look(page: "asyncio.Future[Page]") -> None:
-    """A failure that comes after the reader has left is nobody's, and not worth a warning."""
-    if not page.cancelled():
-        page.exception()

@@ -3,9 +3,7 @@
 import asyncio
 import logging
 import os
-import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -40,10 +38,12 @@ from caraway_core.protocols.fleet import (
     Task,
     TaskTable,
 )
-from caraway_core.protocols.wire import InputShape, PackedPage
+from caraway_core.protocols.wire import PackedPage
 from caraway_core.settings import Address
 from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
+from caraway_scheduler.dispatch.peers import Peer, got, handles, send, shapes
+from caraway_scheduler.dispatch.waiting import in_thread, retrieve
 
 logger = logging.getLogger(__name__)
 _JOIN_S = 30.0
@@ -61,22 +61,12 @@ _DEAD = (
 )
 
 
-@dataclass(slots=True, eq=False)
-class _Peer:
-    """An executor that was found; `gone` is done when calls to it must not wait any longer."""
-
-    executor_id: ExecutorId
-    actor: Any
-    gone: asyncio.Future[None]
-    asked: asyncio.Future[Description] | None = field(default=None)
-
-
 class RayFleet:
     """Joins Ray as a driver and calls the executors' actors by their names."""
 
     def __init__(self, *, leaves: bool = False) -> None:
         self._leaves = leaves
-        self._peers: dict[ExecutorId, _Peer] = {}
+        self._peers: dict[ExecutorId, Peer] = {}
         self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
         self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
         self._is_blind = False
@@ -98,7 +88,7 @@ class RayFleet:
         arguments = ray_nodes.init_arguments(head, node_ip)
         try:
             # In a thread of its own: in the main thread Ray takes over SIGTERM.
-            await asyncio.wait_for(_in_thread(partial(ray.init, **arguments)), _JOIN_S)
+            await asyncio.wait_for(in_thread(partial(ray.init, **arguments), "ray"), _JOIN_S)
         except (exceptions.RayError, OSError, RuntimeError, ValueError) as exc:
             raise CarawayError(
                 f"cannot join the Ray cluster at {head}: {exc or 'no answer'}; is `caraway head` "
@@ -127,14 +117,14 @@ class RayFleet:
         )
         return failed
 
-    async def _send_files(self, peer: _Peer, files: tuple[OwnFile, ...]) -> None:
+    async def _send_files(self, peer: Peer, files: tuple[OwnFile, ...]) -> None:
         missing: tuple[OwnFile, ...] = await self._answer(peer, peer.actor.missing.remote(files))
         for file in missing:
             # Executors that want a file at once share one object, which goes with the last.
             putting = self._files.get(file.path)
             if putting is None:
                 putting = asyncio.ensure_future(asyncio.to_thread(_put, file))
-                putting.add_done_callback(_retrieve)
+                putting.add_done_callback(retrieve)
                 self._files[file.path] = putting
             await self._answer(peer, peer.actor.keep.remote(file, await asyncio.shield(putting)))
 
@@ -148,7 +138,7 @@ class RayFleet:
         peer = self._peer(executor_id)
         count = task.split.count if task.split else 1
         method = peer.actor.run.options(num_returns=1 + count)
-        told, *tables = method.remote(task, _shapes(inputs), *_handles(inputs))
+        told, *tables = method.remote(task, shapes(inputs), *handles(inputs))
         report: Report = await self._work(peer, task.query_id, told, inputs)
         parts = (
             Part(table, executor_id, rows, size_bytes)
@@ -160,7 +150,7 @@ class RayFleet:
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> BatchStream:
         peer = self._peer(executor_id)
-        answer = peer.actor.open_task.remote(task, _shapes(inputs), *_handles(inputs))
+        answer = peer.actor.open_task.remote(task, shapes(inputs), *handles(inputs))
         packed = await self._work(peer, task.query_id, answer, inputs)
         return self._paged(peer, task.query_id, wire.unpack(packed))
 
@@ -168,11 +158,11 @@ class RayFleet:
         parts = [part for each in inputs for part in each.parts]
         try:
             async with asyncio.timeout(_FETCH_S):
-                got = iter(await asyncio.gather(*(_get(part.handle) for part in parts)))
+                tables = iter(await asyncio.gather(*(got(part.handle) for part in parts)))
         except (exceptions.RayError, TimeoutError) as exc:
             raise PartLostError(f"an exchange of the query is gone: {exc}", None) from exc
         return [
-            TaskTable(each.name, each.schema, tuple(islice(got, len(each.parts))))
+            TaskTable(each.name, each.schema, tuple(islice(tables, len(each.parts))))
             for each in inputs
         ]
 
@@ -191,7 +181,7 @@ class RayFleet:
     def lost(self, executor_id: ExecutorId) -> None:
         peer = self._peers.get(executor_id)
         if peer is not None:
-            self._let_go(peer)
+            peer.let_go()
 
     async def aclose(self) -> None:
         for task in self._abandoned:
@@ -203,14 +193,16 @@ class RayFleet:
         if not self._leaves:
             return
         try:
-            await asyncio.wait_for(_in_thread(ray.shutdown), _LEAVE_S)
+            await asyncio.wait_for(in_thread(ray.shutdown, "ray"), _LEAVE_S)
         except TimeoutError:
             logger.warning("left Ray without its answer", extra={"after_s": _LEAVE_S})
 
     async def _find(self) -> None:
         """Look for executors that are new; when the head is away those that are known stay."""
         if self._finding is None:
-            self._finding = asyncio.ensure_future(_in_thread(partial(_find, set(self._peers))))
+            self._finding = asyncio.ensure_future(
+                in_thread(partial(_find, set(self._peers)), "ray")
+            )
         done, _ = await asyncio.wait((self._finding,), timeout=_FIND_S)
         if not done:
             return
@@ -225,14 +217,14 @@ class RayFleet:
         loop = asyncio.get_running_loop()
         for executor_id, actor in finding.result().items():
             if executor_id not in self._peers:
-                self._peers[executor_id] = _Peer(executor_id, actor, loop.create_future())
+                self._peers[executor_id] = Peer(executor_id, actor, loop.create_future())
 
-    async def _heartbeat(self, peer: _Peer, origin: str, wait_s: float) -> Description | None:
+    async def _heartbeat(self, peer: Peer, origin: str, wait_s: float) -> Description | None:
         # One question at a time: a process that is stopped would answer all of them at once.
         # An answer that came after an earlier call had given up is old, and asked for again.
         if peer.asked is None or peer.asked.done():
-            peer.asked = asyncio.ensure_future(_get(peer.actor.describe.remote(origin)))
-            peer.asked.add_done_callback(_retrieve)
+            peer.asked = asyncio.ensure_future(got(peer.actor.describe.remote(origin)))
+            peer.asked.add_done_callback(retrieve)
         done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
         if not done:
             return None
@@ -242,34 +234,34 @@ class RayFleet:
             self._forget_if_dead(peer, exc)
             return None
 
-    def _peer(self, executor_id: ExecutorId) -> _Peer:
+    def _peer(self, executor_id: ExecutorId) -> Peer:
         peer = self._peers.get(executor_id)
         if peer is None:
             raise ExecutorLostError(executor_id, "it is not in the cluster")
         return peer
 
-    def _paged(self, peer: _Peer, query_id: QueryId, first: Page) -> PagedStream:
+    def _paged(self, peer: Peer, query_id: QueryId, first: Page) -> PagedStream:
         async def fetch(cursor: str) -> Page:
             return wire.unpack(await self._work(peer, query_id, peer.actor.next.remote(cursor)))
 
         async def close(cursor: str) -> None:
-            _send(peer.actor.close, cursor)
+            send(peer.actor.close, cursor)
 
         return PagedStream(first, fetch, close)
 
     async def _work(
-        self, peer: _Peer, query_id: QueryId, answer: Any, inputs: Sequence[Input] = ()
+        self, peer: Peer, query_id: QueryId, answer: Any, inputs: Sequence[Input] = ()
     ) -> Any:
         try:
             return await self._answer(peer, answer, inputs)
         except asyncio.CancelledError:
-            _send(peer.actor.cancel, query_id)
+            send(peer.actor.cancel, query_id)
             self._own(self._see_off(peer, answer))
             raise
 
-    async def _answer(self, peer: _Peer, answer: Any, inputs: Sequence[Input] = ()) -> Any:
-        answered = asyncio.ensure_future(_get(answer))
-        answered.add_done_callback(_retrieve)
+    async def _answer(self, peer: Peer, answer: Any, inputs: Sequence[Input] = ()) -> Any:
+        answered = asyncio.ensure_future(got(answer))
+        answered.add_done_callback(retrieve)
         try:
             await asyncio.wait((answered, peer.gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -282,32 +274,27 @@ class RayFleet:
             self._forget_if_dead(peer, exc)
             raise translate(exc, peer.executor_id, inputs) from exc
 
-    async def _see_off(self, peer: _Peer, answer: Any) -> None:
+    async def _see_off(self, peer: Peer, answer: Any) -> None:
         """Close what a cancelled call may yet have opened."""
         try:
             opened = await asyncio.wait_for(self._answer(peer, answer), _ABANDONED_S)
         except (CarawayError, TimeoutError):
             return
         if isinstance(opened, PackedPage) and not opened.is_last:
-            _send(peer.actor.close, opened.cursor)
+            send(peer.actor.close, opened.cursor)
 
     def _own(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._abandoned.add(task)
         task.add_done_callback(self._abandoned.discard)
 
-    def _forget_if_dead(self, peer: _Peer, exc: exceptions.RayError) -> None:
+    def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
         # An actor that is only unavailable restarts under the same handle; any other is looked
         # for anew by its name.
         is_dead = isinstance(exc, _DEAD) and not isinstance(exc, exceptions.ActorUnavailableError)
         if is_dead and self._peers.get(peer.executor_id) is peer:
             del self._peers[peer.executor_id]
-            self._let_go(peer)
-
-    def _let_go(self, peer: _Peer) -> None:
-        gone, peer.gone = peer.gone, asyncio.get_running_loop().create_future()
-        if not gone.done():
-            gone.set_result(None)
+            peer.let_go()
 
 
 Fate = str
@@ -394,34 +381,8 @@ def _maker(exc: BaseException, inputs: Sequence[Input]) -> ExecutorId | None:
     return next((part.executor_id for part in parts if part.handle.hex() == lost), None)
 
 
-def _shapes(inputs: Sequence[Input]) -> list[InputShape]:
-    return [
-        InputShape(each.name, each.schema, tuple(part.executor_id for part in each.parts))
-        for each in inputs
-    ]
-
-
-def _handles(inputs: Sequence[Input]) -> list[Any]:
-    return [part.handle for each in inputs for part in each.parts]
-
-
-def _send(method: Any, *arguments: Any) -> None:
-    """Call and let the answer go; Ray keeps no failure that nobody asks for."""
-    method.remote(*arguments)
-
-
 def _put(file: OwnFile) -> Any:
     return ray.put(own_files.content(file))
-
-
-async def _get(answer: Any) -> Any:
-    return await answer
-
-
-def _retrieve(answer: asyncio.Future[Any]) -> None:
-    """Look at the failure of an answer for which nobody waits any more."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 def _find(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
@@ -434,26 +395,3 @@ def _find(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
             except ValueError:
                 continue  # It has ended since it was listed.
     return found
-
-
-async def _in_thread(action: Callable[[], Any]) -> Any:
-    """Run what may hang in a thread that does not keep the process from ending."""
-    loop = asyncio.get_running_loop()
-    result: asyncio.Future[Any] = loop.create_future()
-
-    def settle(value: Any, exc: BaseException | None) -> None:
-        if result.done():
-            return
-        result.set_result(value) if exc is None else result.set_exception(exc)
-
-    def work() -> None:
-        value, failure = None, None
-        try:
-            value = action()
-        except BaseException as exc:
-            failure = exc
-        if not loop.is_closed():
-            loop.call_soon_threadsafe(settle, value, failure)
-
-    threading.Thread(target=work, name="ray", daemon=True).start()
-    return await result

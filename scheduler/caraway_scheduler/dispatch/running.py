@@ -32,6 +32,7 @@ from caraway_engine.stages import Measured, Mode, Reading, Stage
 from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.storing import Attempts, PersistentWord
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.dispatch.waiting import retrieve
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3
@@ -184,7 +185,7 @@ class StageRunner:
         task = self._tasks.get(key)
         if task is None:
             task = asyncio.ensure_future(self._run(self._stages[name], number))
-            task.add_done_callback(_look)
+            task.add_done_callback(retrieve)
             self._tasks[key] = task
         return task
 
@@ -314,9 +315,3 @@ class StageRunner:
 
 def _is_made(task: asyncio.Task[Outcome]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is None
-
-
-def _look(task: asyncio.Task[Outcome]) -> None:
-    """A failure that comes after the query has ended otherwise is not worth a warning."""
-    if not task.cancelled():
-        task.exception()

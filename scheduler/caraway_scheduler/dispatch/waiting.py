@@ -1,0 +1,35 @@
+"""Waiting for what may hang, and letting go of what nobody waits for any more."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+def retrieve(answer: "asyncio.Future[Any]") -> None:
+    """Look at a failure that comes after everybody has left: it is not worth a warning."""
+    if not answer.cancelled():
+        answer.exception()
+
+
+async def in_thread(action: Callable[[], Any], name: str) -> Any:
+    """Run what may hang in a thread that does not keep the process from ending."""
+    loop = asyncio.get_running_loop()
+    result: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, exc: BaseException | None) -> None:
+        if result.done():
+            return
+        result.set_result(value) if exc is None else result.set_exception(exc)
+
+    def work() -> None:
+        value, failure = None, None
+        try:
+            value = action()
+        except BaseException as exc:
+            failure = exc
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return await result
