@@ -14,15 +14,15 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from caraway import retries
+from caraway import parsing, queries, retries
 from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
 from caraway.formats import Format
+from caraway.parsing import Row
+from caraway.queries import Queries, Query
 from caraway.transport import Request, Transport
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
 
-# What JSON holds depends on the data, which only the caller knows.
-Row = dict[str, Any]
 # By name, or in order.
 Parameters = Mapping[str, Any] | Sequence[Any]
 
@@ -43,6 +43,7 @@ class Client:
         self._transport = Transport(endpoint, api_key, cacert, sleep)
         self._reads = retries.reads(max_retries)
         self._statements = retries.statements(max_retries)
+        self._queries = Queries(self._transport, max_retries, sleep)
 
     def __enter__(self) -> "Client":
         return self
@@ -73,8 +74,8 @@ class Client:
     ) -> Generator[Row, None, None]:
         """Run a statement and yield its rows as they arrive; closing the generator cancels it."""
         with closing(self.sql_chunks(query, parameters, Format.NDJSON)) as chunks:
-            for line in _lines(chunks):
-                yield _row(line)
+            for line in parsing.lines(chunks):
+                yield parsing.row(line)
 
     def sql_chunks(
         self, query: str, parameters: Parameters | None = None, format: Format = Format.JSON
@@ -91,6 +92,30 @@ class Client:
         )
         return self._transport.chunks(request, self._statements)
 
+    def query(
+        self,
+        sql: str,
+        parameters: Parameters | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        maximum_size: int | None = None,
+        idempotency_key: str = "",
+    ) -> Query:
+        """Submit a query that runs whether or not anybody waits for it.
+
+        A key of the caller's own makes that true of several calls, too: they give one query.
+        """
+        submission = queries.submission(sql, parameters, timeout_seconds, maximum_size)
+        return self._queries.submit(submission, idempotency_key)
+
+    def open_query(self, query_id: str) -> Query:
+        """A query that was submitted before; nothing is asked of the server yet."""
+        return Query(query_id, self._queries)
+
+    def queries(self, status: str = "", limit: int = 100) -> list[Row]:
+        """The caller's asynchronous queries, the newest first; `status` is one such as failed."""
+        return self._queries.list(status, limit)
+
     def datasets(self, *, status: bool = False) -> list[Row]:
         """The datasets; with `status`, also their state and what is wrong with them."""
         return self.rows("datasets", {"status": "true"} if status else {})
@@ -105,7 +130,7 @@ class Client:
 
     def rows(self, name: str, query: Mapping[str, str] | None = None) -> list[Row]:
         """The entries of a list route."""
-        return _rows(self.listing(name, query))
+        return parsing.rows(self.listing(name, query))
 
     def listing(
         self, name: str, query: Mapping[str, str] | None = None, format: Format = Format.JSON
@@ -146,7 +171,7 @@ class Client:
     def active(self) -> list[Row]:
         """The statements that run now; needs a key that may write."""
         request = Request("GET", "/v1/sql/active", accept=Format.JSON.media_type)
-        return _rows(self._transport.text(request, self._reads), "queries")
+        return parsing.rows(self._transport.text(request, self._reads), "queries")
 
     def cancel(self, query_id: str) -> None:
         """Cancel a statement; needs a key that may write.
@@ -166,34 +191,3 @@ def _statement(query: str, parameters: Parameters | None) -> tuple[bytes, str]:
     # Dates and decimals travel as text, which the server casts to what the statement needs.
     body = json.dumps({"sql": query, "parameters": given}, default=str)
     return body.encode(), "application/json"
-
-
-def _lines(chunks: Generator[bytes, None, None]) -> Generator[bytes, None, None]:
-    rest = b""
-    for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
-        yield from filter(None, lines)
-    if rest.strip():
-        yield rest
-
-
-def _row(line: bytes) -> Row:
-    match _parsed(line):
-        case dict() as row:
-            return row
-    raise BrokenAnswerError(f"a row is expected, and the server sent: {line[:200]!r}")
-
-
-def _rows(body: str, key: str = "") -> list[Row]:
-    parsed = _parsed(body)
-    rows = parsed.get(key) if key and isinstance(parsed, dict) else parsed
-    if not isinstance(rows, list):
-        raise BrokenAnswerError(f"a list is expected, and the server sent: {body[:200]!r}")
-    return rows
-
-
-def _parsed(text: str | bytes) -> object:
-    try:
-        return json.loads(text)
-    except ValueError as exc:
-        raise BrokenAnswerError(f"JSON is expected, and the server sent: {text[:200]!r}") from exc

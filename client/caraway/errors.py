@@ -28,9 +28,19 @@ class BrokenAnswerError(CarawayError):
 
 
 class RefusedError(CarawayError):
-    """The server answered with an error; the message is the server's own text."""
+    """The server answered with an error; the message is the server's own text.
 
-    def __init__(self, status: int, text: str, retry_after_s: float | None = None) -> None:
+    `is_worded` says that it came in the form in which runtimes word errors.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        text: str,
+        retry_after_s: float | None = None,
+        is_worded: bool = False,
+    ) -> None:
         super().__init__(text or f"the server answered {status} without a reason")
         self.status = status
+        self.is_worded = is_worded
         self.retry_after_s = retry_after_s

@@ -25,6 +25,9 @@ def explain(error: CarawayError) -> str:
                 f"cannot reach {error.endpoint}: is `caraway run` up? "
                 f"(start it with: caraway run MANIFEST; {error.reason})"
             )
+        case RefusedError(status=404, is_worded=True):
+            # Only a runtime words it so; the id is wrong, and not the endpoint.
+            return error.message
         case RefusedError() if error.status in HINTS:
             return f"{error.message} ({error.status}); {HINTS[error.status]}"
         case _:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from caraway.errors import RefusedError, UnreachableError
+from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
 from caraway_core.errors import CarawayError
 
 FIRST_DELAY_S = 0.1
@@ -12,10 +12,15 @@ LONGEST_DELAY_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often to try again, and which refusals are worth it."""
+    """How often to try again, and which refusals are worth it.
+
+    `tries_broken` says that also an answer which broke off is asked for again; the server may
+    have done what it was asked to by then.
+    """
 
     retries: int
     statuses: frozenset[int]
+    tries_broken: bool = False
 
     def delay_s(self, error: CarawayError, attempt: int) -> float | None:
         """How long to wait before another try; None means give up.
@@ -31,6 +36,8 @@ class RetryPolicy:
     def _may_pass(self, error: CarawayError) -> bool:
         if isinstance(error, RefusedError):
             return error.status in self.statuses
+        if isinstance(error, BrokenAnswerError):
+            return self.tries_broken
         return isinstance(error, UnreachableError)
 
 
@@ -42,6 +49,16 @@ def reads(retries: int) -> RetryPolicy:
 def statements(retries: int) -> RetryPolicy:
     """For SQL: only what the server certainly did not start is sent again, at most twice."""
     return RetryPolicy(min(retries, 2), frozenset({429}))
+
+
+def submissions(retries: int) -> RetryPolicy:
+    """For requests with a key by which the server knows them again."""
+    return RetryPolicy(retries, frozenset({429, 502, 503, 504}), tries_broken=True)
+
+
+def patient(retries: int) -> RetryPolicy:
+    """For waiting through the restart of a server: up to half a minute, if at all."""
+    return RetryPolicy(8 if retries else 0, frozenset({429, 502, 503, 504}), tries_broken=True)
 
 
 def once() -> RetryPolicy:

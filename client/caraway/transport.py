@@ -33,10 +33,11 @@ class Request:
     body: bytes = b""
     content_type: str = ""
     timeout_s: float | None = 30.0
+    extra: Mapping[str, str] = field(default_factory=dict)
 
     def headers(self) -> dict[str, str]:
         typed = {"Content-Type": self.content_type} if self.content_type else {}
-        return {"Accept": self.accept, **typed}
+        return {"Accept": self.accept, **typed, **self.extra}
 
 
 class Transport:
@@ -63,7 +64,14 @@ class Transport:
 
     def text(self, request: Request, policy: retries.RetryPolicy) -> str:
         """The whole body of the answer."""
-        return b"".join(self.chunks(request, policy)).decode("utf-8", "replace")
+        attempt = 0
+        while True:
+            try:
+                with self._answer(request) as response:
+                    return b"".join(response.iter_bytes()).decode("utf-8", "replace")
+            except (UnreachableError, RefusedError, BrokenAnswerError) as error:
+                self._wait_or_raise(error, policy, attempt)
+            attempt += 1
 
     def chunks(self, request: Request, policy: retries.RetryPolicy) -> Generator[bytes, None, None]:
         """The body of the answer as it arrives; closing the generator closes the connection."""
@@ -161,20 +169,21 @@ def _refusal(response: httpx.Response) -> RefusedError:
         body += chunk
         if len(body) > ERROR_TEXT_LIMIT:
             break
-    text = _error_text(bytes(body[:ERROR_TEXT_LIMIT]).decode("utf-8", "replace"))
-    return RefusedError(response.status_code, text, retries.retry_after_s(response.headers))
+    text = bytes(body[:ERROR_TEXT_LIMIT]).decode("utf-8", "replace").strip()
+    worded = _worded(text)
+    retry_after_s = retries.retry_after_s(response.headers)
+    return RefusedError(response.status_code, worded or text, retry_after_s, bool(worded))
 
 
-def _error_text(body: str) -> str:
+def _worded(text: str) -> str:
     """Error bodies are plain text on some routes and `{"error"|"message": text}` on others."""
-    text = body.strip()
     try:
         parsed = json.loads(text)
     except ValueError:
-        return text
+        return ""
     if not isinstance(parsed, dict):
-        return text
-    return str(parsed.get("error") or parsed.get("message") or text)
+        return ""
+    return str(parsed.get("error") or parsed.get("message") or "")
 
 
 def _reason(exc: Exception) -> str:

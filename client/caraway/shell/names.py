@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from caraway.client import Row
+from caraway.parsing import Row
 from caraway_core.errors import CarawayError
 
 DEFAULT_SCHEMA = "public"

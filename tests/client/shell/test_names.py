@@ -1,4 +1,4 @@
-from caraway.client import Row
+from caraway.parsing import Row
 from caraway.shell.names import FRESH_FOR_S, NamesOfServer
 from caraway_core.errors import CarawayError
 

@@ -1,0 +1,213 @@
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from caraway.client import Client
+from caraway.errors import BrokenAnswerError, RefusedError
+from caraway.formats import ResultFormat
+from caraway.queries import Progress
+from tests.client.runtime import Answer, FakeRuntime, Pauses
+
+SUBMIT, STATUS, RESULTS = (
+    "POST /v1/queries",
+    "GET /v1/queries/Q-1/status",
+    "GET /v1/queries/Q-1/results",
+)
+LINES = b'{"n":1}\n{"n":2}\n'
+
+
+def said(document: dict[str, Any], status: int = 200, **headers: str) -> Answer:
+    return Answer(status, json.dumps(document).encode(), headers)
+
+
+def state(status: str, **more: Any) -> Answer:
+    return said({"query_id": "Q-1", "status": status, **more})
+
+
+@pytest.fixture
+def pauses() -> Pauses:
+    return Pauses()
+
+
+@pytest.fixture
+def client(runtime: FakeRuntime, pauses: Pauses) -> Iterator[Client]:
+    with Client(runtime.endpoint, sleep=pauses) as client:
+        yield client
+
+
+def test_a_submission_says_only_what_was_given(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(SUBMIT, said({"query_id": "Q-1", "status": "PENDING"}, 202))
+
+    assert client.query("SELECT 1").id == "Q-1"
+    client.query("SELECT $1", [7], timeout_seconds=5, maximum_size=9, idempotency_key="k")
+
+    plain, full = runtime.asked
+    assert json.loads(plain.body) == {"sql": "SELECT 1"}
+    assert len(plain.headers["idempotency-key"]) == 36
+    assert json.loads(full.body) == {
+        "sql": "SELECT $1", "parameters": [7], "timeout_seconds": 5, "maximum_size": 9,
+    }  # fmt: skip
+    assert full.headers["idempotency-key"] == "k"
+    assert full.headers["content-type"] == "application/json"
+
+
+def test_a_submission_that_is_tried_again_keeps_its_key(
+    runtime: FakeRuntime, client: Client, pauses: Pauses
+) -> None:
+    accepted = said({"query_id": "Q-1", "status": "PENDING"}, 202)
+    away = said({"error": "away"}, 503, **{"Retry-After": "2"})
+    runtime.answers(SUBMIT, away, Answer(202, accepted.body, breaks_off=True), accepted)
+
+    assert client.query("SELECT 1").id == "Q-1"
+
+    assert len({asked.headers["idempotency-key"] for asked in runtime.asked}) == 1
+    assert len(runtime.asked) == 3
+    assert pauses.seconds[0] == 2
+
+
+def test_a_wrong_submission_is_not_tried_again(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(SUBMIT, said({"error": "no sql"}, 422))
+
+    with pytest.raises(RefusedError, match="no sql"):
+        client.query("")
+
+    assert len(runtime.asked) == 1
+
+
+def test_an_answer_without_an_id_is_broken(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(SUBMIT, said({}, 202))
+
+    with pytest.raises(BrokenAnswerError, match="query_id"):
+        client.query("SELECT 1")
+
+
+def test_the_status_has_progress_and_error(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(
+        STATUS,
+        state("RUNNING", progress={"tasks_done": 1, "tasks_total": 4, "rows": 9, "new": 1}),
+        state("FAILED", error={"error_code": "TIMEOUT", "message": "too slow"}),
+    )
+    query = client.open_query("Q-1")
+
+    running, failed = query.status(), query.status(wait=2.5)
+
+    assert running.progress == Progress(tasks_done=1, tasks_total=4, rows=9)
+    assert not running.is_over
+    assert (failed.error_code, failed.message) == ("TIMEOUT", "too slow")
+    assert failed.is_over
+    assert not failed.has_succeeded
+    assert [asked.query for asked in runtime.asked] == [{}, {"wait": "2.5"}]
+
+
+def test_waiting_ends_with_the_query(runtime: FakeRuntime, client: Client, pauses: Pauses) -> None:
+    runtime.answers(STATUS, state("PENDING"), state("RUNNING"), state("SUCCEEDED"))
+
+    assert client.open_query("Q-1").wait().has_succeeded
+
+    assert [asked.query for asked in runtime.asked] == [{"wait": "20"}] * 3
+    # Both answers came sooner than was asked for: such a server is not asked in a tight loop.
+    assert pauses.seconds == [0.5, 0.5]
+
+
+def test_waiting_ends_with_the_time(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(STATUS, state("RUNNING"))
+
+    assert client.open_query("Q-1").wait(timeout_s=0).status == "RUNNING"
+
+
+def test_waiting_outlasts_a_restart(runtime: FakeRuntime, client: Client, pauses: Pauses) -> None:
+    runtime.answers(STATUS, *[Answer(503, b"starting")] * 8, state("SUCCEEDED"))
+
+    assert client.open_query("Q-1").wait().has_succeeded
+
+    assert sum(pauses.seconds) == pytest.approx(25.5)
+
+
+def test_each_state_can_be_watched(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(STATUS, state("PENDING"), state("RUNNING"), state("CANCELLED"))
+
+    states = [each.status for each in client.open_query("Q-1").watch(0.001)]
+
+    assert states == ["PENDING", "RUNNING", "CANCELLED"]
+
+
+def test_rows_come_as_lines_once_the_query_is_over(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(STATUS, state("SUCCEEDED"))
+    runtime.answers(RESULTS, Answer(body=LINES))
+
+    assert list(client.open_query("Q-1").results()) == [{"n": 1}, {"n": 2}]
+    assert runtime.asked[-1].headers["accept"] == "application/x-ndjson"
+
+
+@pytest.mark.parametrize(
+    ("format", "accept"),
+    [
+        (ResultFormat.TABLE, "text/plain"),
+        (ResultFormat.CSV, "text/csv"),
+        (ResultFormat.ARROW, "application/vnd.apache.arrow.stream"),
+        (ResultFormat.PARQUET, "application/vnd.apache.parquet"),
+    ],
+)
+def test_bytes_come_in_the_form_that_is_asked_for(
+    runtime: FakeRuntime, client: Client, format: ResultFormat, accept: str
+) -> None:
+    runtime.answers(STATUS, state("SUCCEEDED"))
+    runtime.answers(RESULTS, Answer(body=b"\x00\xff\n"))
+
+    assert b"".join(client.open_query("Q-1").chunks(format)) == b"\x00\xff\n"
+    assert runtime.asked[-1].headers["accept"] == accept
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"), [(b"", []), (LINES, [{"n": 1}, {"n": 2}]), (b'{"n":1}', [{"n": 1}])]
+)
+def test_json_is_put_together_from_lines(
+    runtime: FakeRuntime, client: Client, body: bytes, expected: list[dict[str, int]]
+) -> None:
+    runtime.answers(STATUS, state("SUCCEEDED"))
+    runtime.answers(RESULTS, Answer(body=body))
+
+    array = b"".join(client.open_query("Q-1").chunks(ResultFormat.JSON))
+
+    assert json.loads(array) == expected
+
+
+def test_a_failed_query_has_no_rows(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(STATUS, state("FAILED"))
+    runtime.answers(RESULTS, said({"error": "divided by zero", "status": "FAILED"}, 500))
+
+    with pytest.raises(RefusedError, match="divided by zero"):
+        list(client.open_query("Q-1").results())
+
+
+def test_a_cut_answer_is_not_taken_for_a_whole_one(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(STATUS, state("SUCCEEDED"))
+    runtime.answers(RESULTS, Answer(body=LINES, breaks_off=True))
+
+    with pytest.raises(BrokenAnswerError):
+        list(client.open_query("Q-1").results())
+
+
+def test_cancelling_says_how_it_then_stands(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("POST /v1/queries/Q-1/cancel", state("CANCELLED"))
+
+    assert client.open_query("Q-1").cancel().status == "CANCELLED"
+
+
+def test_an_id_is_quoted(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("GET /v1/queries/a%2Fb/status", state("PENDING"))
+
+    assert client.open_query("a/b").status().status == "PENDING"
+
+
+def test_the_list_is_unpacked(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers("GET /v1/queries", said({"queries": [{"query_id": "Q-1"}], "total_count": 1}))
+
+    assert client.queries() == [{"query_id": "Q-1"}]
+    client.queries("failed", 5)
+
+    assert [asked.query for asked in runtime.asked] == [
+        {"limit": "100"}, {"limit": "5", "status": "failed"},
+    ]  # fmt: skip
