@@ -181,7 +181,8 @@ class Machine(RuleBasedStateMachine):
         assert new.epoch >= old.epoch
         # Another owner means another epoch, unless there is none for now.
         assert new.owner in (old.owner, "") or new.epoch > old.epoch
-        assert new.attempts >= old.attempts
+        # Only who lets go of a job gives back an attempt, and not more than one.
+        assert new.attempts >= old.attempts - (new.owner == "")
         assert old.started_at is None or new.started_at == old.started_at
         assert old.completed_at is None or new.completed_at == old.completed_at
         assert not (old.writes and new.attempts > old.attempts)
@@ -198,9 +199,9 @@ class Machine(RuleBasedStateMachine):
     def begin(self, owner: str, writes: bool) -> None:
         self.attempt(owner, lambda job: states.began(job, self.now, writes))
 
-    @rule(owner=owners)
-    def release(self, owner: str) -> None:
-        self.attempt(owner, states.released)
+    @rule(owner=owners, gives_back=st.booleans())
+    def release(self, owner: str, gives_back: bool) -> None:
+        self.attempt(owner, lambda job: states.released(job, gives_back=gives_back))
 
     @rule(owner=owners)
     def succeed(self, owner: str) -> None:
@@ -230,7 +231,9 @@ class Machine(RuleBasedStateMachine):
         assert job.is_over == (job.completed_at is not None)
         assert (job.totals is not None) == (job.status in ("SUCCEEDED", "CLOSED"))
         assert (job.error is not None) == (job.status in ("FAILED", "CANCELLED"))
-        assert (job.started_at is None) == (job.attempts == 0)
+        assert job.status != "PENDING" or job.started_at is None
+        assert job.status not in ("RUNNING", "SUCCEEDED", "CLOSED") or job.started_at is not None
+        assert job.started_at is not None or job.attempts == 0
         times = (job.created_at, job.started_at, job.completed_at, job.expires_at)
         known = [time for time in times if time is not None]
         assert known == sorted(known)
