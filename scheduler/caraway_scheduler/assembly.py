@@ -1,11 +1,13 @@
 """From the settings of a manifest to the parts of a process: nothing here starts anything."""
 
+import logging
 import os
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from caraway_core import manifest as manifests
 from caraway_core import registry
@@ -14,6 +16,7 @@ from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.state import StateStore
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler.access import Keyring
@@ -23,6 +26,8 @@ from caraway_scheduler.dispatch.running import Ran
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
+from caraway_scheduler.jobs import places
+from caraway_scheduler.jobs.opening import Jobs, open_jobs
 from caraway_scheduler.membership import listing
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
@@ -31,6 +36,8 @@ from caraway_scheduler.services import Connection, Services
 from caraway_scheduler.tallies import Tallies
 from caraway_scheduler.tls import Certificate
 
+logger = logging.getLogger(__name__)
+STATE_FILE = "state.db"
 _QUERIES_PER_CORE = 4
 _MEMORY_SHARE = "70%"
 
@@ -46,6 +53,9 @@ class Backend:
     scheduler_count: Callable[[], int] = lambda: 1
     record_work: Callable[[Callable[[Ran], None]], None] = lambda _record: None
     """Takes what is to be told of each piece of work on an executor."""
+    scheduler_id: str = ""
+    state: StateStore | None = None
+    """The store that the schedulers of a cluster share; alone, a process has a file of its own."""
 
 
 def standalone(manifest: Manifest, data: DataDirectory, stack: AsyncExitStack) -> Backend:
@@ -107,6 +117,51 @@ def services(
             Connection("opentelemetry"),
         ),
     )
+
+
+async def jobs(
+    manifest: Manifest,
+    secrets: SecretResolver,
+    data: DataDirectory,
+    services: Services,
+    stack: AsyncExitStack,
+    backend: Backend | None = None,
+) -> Jobs:
+    """Open what asynchronous queries need, and hand their desk to the API.
+
+    Raises:
+        CarawayError: the state store or the result store cannot be used.
+    """
+    settings, queries = manifest.runtime, services.queries
+    state = backend.state if backend else None
+    opened = await open_jobs(
+        state or await open_state(None, data.path / STATE_FILE, stack),
+        (backend.scheduler_id if backend else "") or data.node_id,
+        places.place(settings, secrets, data.path / "results"),
+        settings.jobs,
+        services.dispatch,
+        queries.catalog,
+        services.history,
+        queries.invalidate,
+    )
+    services.jobs, services.job_works = opened.desk, opened
+    return opened
+
+
+async def open_state(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:
+    """Open the state store of a URL, or a file where there is none.
+
+    Raises:
+        CarawayError: it cannot be reached, or would lose what it acknowledged.
+    """
+    kind, place = ("redis", url) if url else ("sqlite", path)
+    # Any: each kind of store takes its own sort of place.
+    store_class: Any = registry.load("state store", registry.STATE_STORES, kind)
+    store: StateStore = store_class(place)
+    stack.push_async_callback(store.aclose)
+    for warning in await store.check():
+        logger.warning("state store", extra={"warning": warning})
+    return store
 
 
 def certificate(

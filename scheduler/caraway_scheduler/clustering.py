@@ -6,18 +6,17 @@ import shutil
 import uuid
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
 
 from caraway_core import ray_nodes, registry
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import memory
 from caraway_core.protocols.fleet import Fleet
-from caraway_core.protocols.state import StateStore
 from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import JoinOptions, SchedulerOptions
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
+from caraway_scheduler import assembly
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
@@ -44,7 +43,7 @@ async def join(
     Raises:
         CarawayError: the head does not answer for long, or the state store cannot be used.
     """
-    store = await _open_store(options.state, data.path / "state.db", stack)
+    store = await assembly.open_state(options.state, data.path / assembly.STATE_FILE, stack)
     node = await _start_node(options.join, data.path / "ray")
     stack.push_async_callback(node.stop)
     fleet_class = registry.load("fleet", registry.FLEETS, "ray")
@@ -74,18 +73,9 @@ async def join(
         tallies=tallies,
         scheduler_count=lambda: membership.scheduler_count,
         record_work=dispatch.record_work,
+        scheduler_id=scheduler_id,
+        state=store,
     )
-
-
-async def _open_store(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:
-    kind, place = ("redis", url) if url else ("sqlite", path)
-    # Any: each kind of store takes its own sort of place.
-    store_class: Any = registry.load("state store", registry.STATE_STORES, kind)
-    store: StateStore = store_class(place)
-    stack.push_async_callback(store.aclose)
-    for warning in await store.check():
-        logger.warning("state store", extra={"warning": warning})
-    return store
 
 
 async def _start_node(join: JoinOptions, folder: Path) -> Node:

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from caraway_scheduler import cluster_metrics
+from caraway_scheduler import cluster_metrics, job_metrics
 from caraway_scheduler.metric_families import Families
 from caraway_scheduler.services import Services
 
@@ -42,6 +42,8 @@ class _State(Collector):
         yield from self._components()
         yield from self._cache()
         yield from cluster_metrics.collect(self._services, self._families)
+        if self._services.job_works is not None:
+            yield from job_metrics.collect(self._services.job_works, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:

@@ -20,6 +20,7 @@ from caraway_core.settings import Address, RunOptions, SchedulerOptions
 from caraway_scheduler import app, assembly, listeners
 from caraway_scheduler.announcing import Announcer
 from caraway_scheduler.assembly import Backend
+from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.listeners import HttpServer
 from caraway_scheduler.reloading import Reloader
 from caraway_scheduler.services import Services
@@ -62,6 +63,7 @@ class Runtime:
             ]
             backend = await self._join(data, stack)
             services = assembly.services(self._manifest, secrets, data, tallies, stack, backend)
+            jobs = await assembly.jobs(self._manifest, secrets, data, services, stack, backend)
             context = certificate.context if certificate else None
             self._servers = [
                 HttpServer(app.build_api(services, assembly.cors_origins(settings)), context),
@@ -73,12 +75,13 @@ class Runtime:
                 async with asyncio.TaskGroup() as tasks:
                     serving = self._begin_serving(tasks, sockets)
                     keepers = self._begin_keeping(tasks, services, certificate)
-                    keepers += [tasks.create_task(keep()) for keep in backend.keepers]
+                    keepers += [tasks.create_task(keep()) for keep in (*backend.keepers, jobs.run)]
                     await self._start(services, secrets, certificate, sockets, stack)
+                    jobs.begin()
                     reloader = Reloader(self._manifest, services, self._reload_requested)
                     keepers.append(tasks.create_task(reloader.run(self._options.watch)))
                     await self._stop_requested.wait()
-                    await self._stop(services)
+                    await self._stop(services, jobs)
                     for keeper in keepers:
                         keeper.cancel()
                     await asyncio.wait(serving)
@@ -181,10 +184,12 @@ class Runtime:
         self._announcer.ready(endpoints, failed)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 
-    async def _stop(self, services: Services) -> None:
+    async def _stop(self, services: Services, jobs: Jobs) -> None:
         self._announcer.stopping()
-        logger.info("stopping", extra={"active_queries": len(services.queries.active)})
-        await services.queries.stop(self._manifest.runtime.shutdown_timeout_s)
+        under_way = {"active_queries": len(services.queries.active), "jobs": jobs.foreman.running}
+        logger.info("stopping", extra=under_way)
+        timeout_s = self._manifest.runtime.shutdown_timeout_s
+        await asyncio.gather(services.queries.stop(timeout_s), jobs.stop(timeout_s))
         for server in self._servers:
             server.stop()
 

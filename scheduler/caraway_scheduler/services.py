@@ -11,6 +11,7 @@ from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
+from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.jobs.protocol import JobDesk
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.tallies import Tallies
@@ -44,6 +45,8 @@ class Services:
     dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
     scheduler_count: Callable[[], int] = lambda: 1
     jobs: JobDesk | None = None
+    job_works: Jobs | None = None
+    """What does the jobs that the desk takes; the metrics read it."""
 
     @property
     def is_stopping(self) -> bool:

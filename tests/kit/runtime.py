@@ -1,5 +1,6 @@
 """A whole runtime inside the test: real manifest, sources and engine; requests without sockets."""
 
+import asyncio
 import textwrap
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -47,13 +48,23 @@ async def running(
     async with AsyncExitStack() as stack:
         data = stack.enter_context(DataDirectory(folder / "data-dir"))
         services = assembly.services(loaded, secrets, data, Tallies(), stack)
+        jobs = await assembly.jobs(loaded, secrets, data, services, stack)
+        working = asyncio.create_task(jobs.run())
+        stack.push_async_callback(_ended, working)
         await services.catalog.apply(loaded, secrets)
         await services.catalog.wait_settled()
+        jobs.begin()
         origins = assembly.cors_origins(loaded.runtime)
         api = await stack.enter_async_context(_client(app.build_api(services, origins)))
         metrics = await stack.enter_async_context(_client(app.build_metrics(services)))
         yield Running(services, api, metrics)
         services.queries.active.stop_all("shutdown")
+        await jobs.stop(0)
+
+
+async def _ended(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.wait((task,))
 
 
 def _client(application: Any) -> httpx.AsyncClient:

@@ -20,6 +20,14 @@ class ChunkInfo:
 class ResultStore(Protocol):
     """Keeps answers as numbered chunks of Arrow IPC streams under a key each."""
 
+    async def check(self) -> None:
+        """Find out whether the store can be used as it stands.
+
+        Raises:
+            ResultStoreError: it cannot; the text says what to mend.
+        """
+        ...
+
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
     ) -> ChunkInfo:

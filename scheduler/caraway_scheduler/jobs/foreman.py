@@ -122,8 +122,10 @@ class Foreman:
             task.cancel()
         if left:
             await asyncio.wait([task for _, task in left], timeout=timeout_s)
-        begun = [run.held for run, _ in left if not run.job.writes]
-        waiting = [each for each, _ in self._waiting.values()]
+        runs = [run for run, _ in left if not run.job.writes]
+        begun = [run.held for run in runs if run.is_counted]
+        waiting = [run.held for run in runs if not run.is_counted]
+        waiting += [each for each, _ in self._waiting.values()]
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s or 1.0):
                 await self._release(begun, has_begun=True)

@@ -1,6 +1,7 @@
 """Puts the parts of jobs together for one scheduler."""
 
 import asyncio
+import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from caraway_core import registry
+from caraway_core.errors import CarawayError
 from caraway_core.manifest.runtime import Jobs as JobSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
@@ -28,6 +30,7 @@ from caraway_scheduler.jobs.runner import CatalogView, JobRunner, Run, now
 from caraway_scheduler.jobs.sweeping import Sweeper
 from caraway_scheduler.jobs.tallies import JobTallies
 
+logger = logging.getLogger(__name__)
 LEAST_KEPT_S = 3600.0
 """How long a job is remembered after its end at least, also where answers expire sooner."""
 
@@ -51,6 +54,7 @@ class Jobs:
     replica: Replica
     sweeper: Sweeper
     tallies: JobTallies
+    results: ResultStore
 
     def begin(self) -> None:
         """Let jobs run: the catalog that they read is loaded."""
@@ -66,11 +70,19 @@ class Jobs:
             tasks.create_task(self.replica.run())
             tasks.create_task(self.foreman.run())
             tasks.create_task(self.sweeper.run())
+            tasks.create_task(self._check())
 
     async def stop(self, timeout_s: float) -> None:
         """Take no more; what does not end in time goes on elsewhere, or after a restart."""
         self.desk.is_stopping = True
         await self.foreman.stop(timeout_s)
+
+    async def _check(self) -> None:
+        # Beside the start: a bucket that is away must not keep everything else from serving.
+        try:
+            await self.results.check()
+        except CarawayError as exc:
+            logger.warning("answers of jobs cannot be stored", extra={"cause": exc.message})
 
 
 async def open_jobs(
@@ -145,7 +157,7 @@ async def open_jobs(
         pace.expire_every_s,
         pace.orphans_every_s,
     )
-    return Jobs(desk, foreman, replica, sweeper, tallies)
+    return Jobs(desk, foreman, replica, sweeper, tallies, results)
 
 
 def _open_results(place: ResultPlace) -> ResultStore:

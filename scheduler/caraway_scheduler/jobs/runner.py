@@ -57,6 +57,8 @@ class Run:
     query_id: QueryId | None = None
     chunks: list[StoredChunk] = field(default_factory=list)
     is_done: bool = False
+    is_counted: bool = False
+    """Its record says that this process has begun it."""
     has_begun: bool = False
     is_settling: bool = False
     """What became of it is being written: word of a change is then of this very write."""
@@ -121,6 +123,7 @@ class JobRunner:
         began = await self._commit(run, states.began(run.job, now(), writes))
         if began is None:
             return None
+        run.is_counted = True
         spans.current.set(run.span)
         try:
             manifest = await self._in_time(run)

@@ -57,8 +57,8 @@ class QueryService:
         self.admission = admission
         self.cache = cache
         self.is_stopping = False
+        self.catalog = catalog
         self._dispatch = dispatch
-        self._catalog = catalog
         self._history = history
         self._tallies = tallies
         self._timeout_s = timeout_s
@@ -119,7 +119,7 @@ class QueryService:
             raise ShuttingDownError("Runtime is shutting down")
         if not request.sql.strip():
             raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
-        version, writable = self._catalog()
+        version, writable = self.catalog()
         may_write = request.principal.may_write
         statement = Statement(
             sql=request.sql,

@@ -331,7 +331,7 @@ async def test_history_tells_of_jobs(tmp_path: Path) -> None:
         job = await one.ended((await one.submit("SELECT 1")).job_id)
 
         async def told() -> bool:
-            return one.history.table().num_rows == 1
+            return bool(one.history.table().num_rows == 1)
 
         await eventually(told, "the job is in the history")
         row = one.history.table().select(["task", "labels"]).to_pylist()[0]
