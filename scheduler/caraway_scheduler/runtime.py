@@ -86,7 +86,7 @@ class Runtime:
                         keeper.cancel()
                     await asyncio.wait(serving)
             except* CarawayError as failed:
-                raise failed.exceptions[0] from None
+                raise _first(failed) from None
 
     async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
         if self._joining is None:
@@ -205,6 +205,13 @@ class Runtime:
             for server in self._servers:
                 server.stop(now=True)
         self._stop_requested.set()
+
+
+def _first(failed: BaseException) -> BaseException:
+    """Keepers have tasks of their own, so that what failed may lie in groups within groups."""
+    while isinstance(failed, BaseExceptionGroup):
+        failed = failed.exceptions[0]
+    return failed
 
 
 async def _every(period_s: float, action: Callable[[], object]) -> None:

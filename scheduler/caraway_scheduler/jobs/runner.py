@@ -205,7 +205,8 @@ class JobRunner:
 
     async def _look(self, job: Job, chunks: list[StoredChunk]) -> None:
         """See that what executors stored can be read here: they may have disks of their own."""
-        firsts = {each.task: each.chunk for each in reversed(chunks)}
+        counting = set(in_order(chunks))
+        firsts = {each.task: each.chunk for each in reversed(chunks) if each.chunk in counting}
         for chunk in firsts.values():
             reading = self._results.read_chunk(job.result_key, chunk)
             try:
