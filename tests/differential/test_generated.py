@@ -1,6 +1,7 @@
 """Random statements answer on a runner as they do on one node."""
 
 import random
+import re
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, seed, settings
@@ -32,7 +33,15 @@ class Tally:
         assert self.faults <= MOST_FAULTS * self.asked, vars(self)
 
 
+def is_known_wrong(sql: str) -> bool:
+    """Whether DataFusion 55 takes the rows of grouping sets for sorted, because what they group
+    is: with one node it then leaves out sorts above them, too. Decision 0006 tells of it."""
+    return bool(re.search(r"ROLLUP|CUBE|GROUPING SETS", sql) and re.search(r"\bOVER\b", sql))
+
+
 def agree(query: Query, pair: Pair, tally: Tally) -> None:
+    if is_known_wrong(query.sql):
+        return
     expected = pair.reference.outcome(query.sql)
     tally.asked += 1
     note(query.sql)
