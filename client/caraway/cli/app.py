@@ -7,7 +7,17 @@ import typer
 from typer.core import TyperGroup
 
 from caraway import explanations
-from caraway.cli import cluster, listings, processes, readiness, runtime, sql, starting, version
+from caraway.cli import (
+    cluster,
+    listings,
+    processes,
+    queries,
+    readiness,
+    runtime,
+    sql,
+    starting,
+    version,
+)
 from caraway_core.errors import CarawayError
 
 DEBUG_HELP = "Show Python tracebacks."
@@ -65,6 +75,7 @@ def build() -> typer.Typer:
     app.command("executor")(processes.executor)
     app.add_typer(cluster.build())
     app.command("sql")(sql.sql)
+    app.add_typer(queries.build())
     app.command("datasets")(listings.datasets)
     app.command("catalogs")(listings.catalogs)
     app.command("executors")(listings.executors)

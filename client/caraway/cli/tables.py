@@ -19,6 +19,12 @@ STATE_STYLES = {
     "draining": "yellow",
     "lost": "red",
     "refused": "red",
+    "pending": "yellow",
+    "running": "yellow",
+    "succeeded": "green",
+    "failed": "red",
+    "cancelled": "dim",
+    "closed": "dim",
 }
 
 
