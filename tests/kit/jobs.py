@@ -37,7 +37,7 @@ class FakeDesk:
     """A JobDesk without a store and without a queue. `failure` is raised by every call."""
 
     failure: CarawayError | None = None
-    is_damaged: bool = False
+    damaged_from: int | None = None
     progresses: dict[JobId, JobProgress] = field(default_factory=dict)
     keys: list[str] = field(default_factory=list)
     reads: int = 0
@@ -164,7 +164,8 @@ class FakeDesk:
         self.open_reads += 1
         try:
             for info in chunks:
-                if self.is_damaged or job.job_id not in self._answers:
+                is_damaged = self.damaged_from is not None and info.index >= self.damaged_from
+                if is_damaged or job.job_id not in self._answers:
                     raise ResultStoreError(f"chunk {info.index} of the answer is damaged")
                 self.reads += 1
                 yield self._answers[job.job_id][1][info.index]

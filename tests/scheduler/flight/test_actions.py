@@ -145,7 +145,7 @@ async def test_what_has_no_rows_to_show_says_why() -> None:
         desk.succeed(desk.last, SCHEMA, ROWS)
         await refused(pa.ArrowKeyError, "no chunk 1", 1)
         await refused(pa.ArrowInvalid, "chunk_index", "x")
-        desk.is_damaged = True
+        desk.damaged_from = 0
         await refused(flight.FlightInternalError, "damaged")
         desk.expire(desk.last)
         await refused(pa.ArrowKeyError, "expired")

@@ -99,7 +99,7 @@ async def test_an_unknown_chunk(tmp_path: Path, tail: str) -> None:
 async def test_a_damaged_answer(tmp_path: Path, tail: str) -> None:
     async with serving(tmp_path) as server:
         job = await server.succeeded(rows(0, 1))
-        server.desk.is_damaged = True
+        server.desk.damaged_from = 0
         document = await refused(server, f"/{job.job_id}{tail}", 500)
         assert "chunk 0" in document["error"]
 

@@ -1,0 +1,142 @@
+"""The client against the real API, over a desk of jobs in memory."""
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from caraway.client import Client
+from caraway.errors import BrokenAnswerError, RefusedError
+from caraway.formats import ResultFormat
+from caraway.queries import Progress
+from caraway_core.errors import StateAwayError
+from caraway_scheduler import app
+from caraway_scheduler.jobs.model import JobProgress
+from tests.client.runtime import Pauses
+from tests.kit.jobs import FakeDesk
+from tests.kit.listening import listening
+from tests.kit.runtime import running
+from tests.scheduler.api.queries.serving import SCHEMA, rows
+
+T = TypeVar("T")
+
+
+class Served:
+    """A runtime and its desk; `ask` has a client in a thread of its own, since it blocks."""
+
+    def __init__(self, desk: FakeDesk, endpoint: str) -> None:
+        self.desk = desk
+        self._endpoint = endpoint
+
+    async def ask(self, question: Callable[[Client], T], sleep: Callable[[float], None]) -> T:
+        def blocking() -> T:
+            with Client(self._endpoint, sleep=sleep) as client:
+                return question(client)
+
+        return await asyncio.to_thread(blocking)
+
+
+@asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[Served]:
+    async with running(folder, "") as runtime:
+        desk = runtime.services.jobs = FakeDesk()
+        async with listening(app.build_api(runtime.services)) as endpoint:
+            yield Served(desk, endpoint)
+    assert desk.open_reads == 0
+
+
+async def test_from_the_submission_to_the_rows(tmp_path: Path) -> None:
+    async with served(tmp_path) as server:
+        asked = asyncio.create_task(
+            server.ask(lambda c: list(c.query("SELECT $1", [7]).results()), Pauses())
+        )
+        async with asyncio.timeout(10):
+            await server.desk.waiting.wait()
+        job = server.desk.last
+        assert job.request.parameters == {"1": 7}
+        server.desk.succeed(job, SCHEMA, rows(0, 2_000), rows(2_000, 3_000))
+        found = await asked
+    assert [row["id"] for row in found] == list(range(5_000))
+
+
+async def test_each_form_reads_back(tmp_path: Path) -> None:
+    async with served(tmp_path) as server:
+        query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
+        server.desk.succeed(server.desk.last, SCHEMA, rows(0, 2_000), rows(2_000, 3_000))
+
+        async def fetched(form: ResultFormat) -> bytes:
+            return await server.ask(
+                lambda c: b"".join(c.open_query(query_id).chunks(form)), Pauses()
+            )
+
+        arrow = pa.ipc.open_stream(await fetched(ResultFormat.ARROW)).read_all()
+        parquet = pq.read_table(io.BytesIO(await fetched(ResultFormat.PARQUET)))
+        objects = json.loads(await fetched(ResultFormat.JSON))
+        csv = (await fetched(ResultFormat.CSV)).splitlines()
+    assert arrow.schema == SCHEMA
+    assert arrow.to_pylist() == parquet.to_pylist()
+    assert [row["id"] for row in objects] == list(range(5_000))
+    assert len(csv) == 5_001
+
+
+async def test_a_submission_outlasts_an_outage_and_runs_once(tmp_path: Path) -> None:
+    async with served(tmp_path) as server:
+        server.desk.failure = StateAwayError("the state store is away", 1)
+        pauses = Pauses()
+
+        def back_again(seconds: float) -> None:
+            pauses(seconds)
+            server.desk.failure = None
+
+        await server.ask(lambda c: c.query("SELECT 1"), back_again)
+        assert pauses.seconds == [1]
+        assert len(await server.ask(lambda c: c.queries(), Pauses())) == 1
+
+
+async def test_the_state_the_list_and_the_end(tmp_path: Path) -> None:
+    async with served(tmp_path) as server:
+        query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
+        server.desk.run(server.desk.last)
+        server.desk.progresses[server.desk.last.job_id] = JobProgress(1, 2, 3, 4, 5, 6)
+        running = await server.ask(lambda c: c.open_query(query_id).status(), Pauses())
+        assert running.progress == Progress(1, 2, 3, 4, 5, 6)
+        (listed,) = await server.ask(lambda c: c.queries("running"), Pauses())
+        assert listed["query_id"] == query_id
+        ended = await server.ask(lambda c: c.open_query(query_id).cancel(), Pauses())
+        assert ended.status == "CANCELLED"
+        with pytest.raises(RefusedError, match="was cancelled") as refused:
+            await server.ask(lambda c: list(c.open_query(query_id).results()), Pauses())
+        assert refused.value.status == 410
+
+
+async def test_an_answer_that_is_damaged_further_on_is_broken_off(tmp_path: Path) -> None:
+    async with served(tmp_path) as server:
+        query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
+        server.desk.succeed(server.desk.last, SCHEMA, rows(0, 10_000), rows(10_000, 10_000))
+        server.desk.damaged_from = 1
+        with pytest.raises(BrokenAnswerError, match="before its end"):
+            await server.ask(lambda c: list(c.open_query(query_id).results()), Pauses())
+
+
+async def test_a_reader_that_leaves_ends_the_reading(tmp_path: Path) -> None:
+    async with served(tmp_path) as server:
+        query_id = await server.ask(lambda c: c.query("SELECT 1").id, Pauses())
+        batches = [rows(i * 10_000, 10_000) for i in range(200)]
+        server.desk.succeed(server.desk.last, SCHEMA, *batches)
+
+        def first(client: Client) -> int:
+            found = client.open_query(query_id).results()
+            row = next(found)
+            found.close()
+            return int(row["id"])
+
+        assert await server.ask(first, Pauses()) == 0
+        # No faster than the client reads: most was never taken from where it is stored.
+        assert server.desk.reads < 150

@@ -1,0 +1,25 @@
+"""An application on a real port, so that real clients meet a real server."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import uvicorn
+
+
+@asynccontextmanager
+async def listening(application: Any) -> AsyncIterator[str]:
+    """Serve on a free port of this machine until the block ends; gives the address."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        config = uvicorn.Config(application, log_config=None, lifespan="off")
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[held]))
+        try:
+            yield f"http://127.0.0.1:{held.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await serving
