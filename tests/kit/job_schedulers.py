@@ -1,7 +1,7 @@
 """Schedulers that run jobs with a real engine over shared stores, and that can be killed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,7 +57,10 @@ class MortalStore:
         self._inner = inner
         self.writes: list[str] = []
         self.dies_at: tuple[int, str] | None = None
+        self.on_death: Callable[[], None] = lambda: None
         self.is_dead = False
+        self.stays_dead = True
+        """Off where `on_death` does real harm to the process."""
         self.died = asyncio.Event()
         self.away: Exception | None = None
         self.paused = asyncio.Event()
@@ -101,7 +104,8 @@ class MortalStore:
         pass
 
     def die(self) -> None:
-        self.is_dead = True
+        self.on_death()
+        self.is_dead = self.stays_dead
         self.died.set()
 
     async def _dies(self, write: int, when: str) -> None:

@@ -41,6 +41,7 @@ class Pace:
 
     round_s: float = foremen.ROUND_S
     grace_s: float = owners.GRACE_S
+    ttl_s: float = owners.TTL_S
     expire_every_s: float = sweeping.EXPIRE_EVERY_S
     orphans_every_s: float = sweeping.ORPHANS_EVERY_S
 
@@ -136,7 +137,7 @@ async def open_jobs(
     foreman = Foreman(
         runner,
         FairQueue(settings.max_queued),
-        Owners(store, own, time.monotonic, pace.grace_s),
+        Owners(store, own, time.monotonic, pace.grace_s, pace.ttl_s),
         replica,
         records,
         committer,

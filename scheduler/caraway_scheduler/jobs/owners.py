@@ -46,12 +46,18 @@ class Owners:
     """
 
     def __init__(
-        self, store: StateStore, own: Owner, clock: Callable[[], float], grace_s: float = GRACE_S
+        self,
+        store: StateStore,
+        own: Owner,
+        clock: Callable[[], float],
+        grace_s: float = GRACE_S,
+        ttl_s: float = TTL_S,
     ) -> None:
         self.own = own
         self._store = store
         self._clock = clock
         self._grace_s = grace_s
+        self._ttl_s = ttl_s
         self._revision: int | None = None
         self._missed_since: dict[str, float] = {}
         self._live: frozenset[str] | None = None
@@ -111,5 +117,5 @@ class Owners:
 
     async def _write(self, value: bytes, expected: int | None) -> int | None:
         return await self._store.compare_and_set(
-            self.own.key, value, expected=expected, ttl_s=TTL_S
+            self.own.key, value, expected=expected, ttl_s=self._ttl_s
         )

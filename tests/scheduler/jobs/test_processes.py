@@ -1,0 +1,158 @@
+"""Real processes over a real Valkey: killed or stopped at every step of a job's life."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caraway_core.ids import PrincipalId
+from caraway_plugins.stores.redis import RedisStateStore
+from caraway_scheduler.jobs.records import JobRecords
+from tests.kit import valkey
+from tests.kit.deadlines import until
+
+ROWS = 60_000
+NUMBERS = f"SELECT value AS n FROM generate_series(1, {ROWS})"
+DONE = {"status": "SUCCEEDED", "rows": ROWS, "sum": ROWS * (ROWS + 1) // 2}
+# Writes to the state store: create, begin, the manifest, succeed; between them the chunks.
+STEPS = ["1:after", "2:before", "2:after", "1:chunk", "2:chunk", "3:before", "3:after", "4:before",
+         "4:after"]  # fmt: skip
+IS_DONE = {"4:after"}
+
+
+@dataclass
+class Child:
+    """A scheduler of its own process; it answers each command with a line."""
+
+    process: "subprocess.Popen[str]"
+
+    def send(self, **command: Any) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+
+    def heard(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "the process ended"
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def ask(self, **command: Any) -> dict[str, Any]:
+        self.send(**command)
+        return self.heard()
+
+
+@contextlib.contextmanager
+def child(url: str, results: Path, scheduler_id: str, harm: str = "") -> Iterator[Child]:
+    command = [sys.executable, "-m", "tests.kit.job_child", url, str(results), scheduler_id, harm]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        cwd=Path(__file__).parents[3],
+    ) as process:  # fmt: skip
+        try:
+            made = Child(process)
+            assert made.heard() == {"up": True}
+            yield made
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[valkey.Server]:
+    with valkey.serving() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("results")
+
+
+@pytest.fixture(scope="module")
+def other(server: valkey.Server, results: Path) -> Iterator[Child]:
+    """The scheduler that is left over, and finishes what others began."""
+    with child(server.url, results, "other") as running:
+        yield running
+
+
+def job_of(server: valkey.Server) -> str:
+    """Find the newest job where the state is; its owner was gone before it could tell."""
+
+    async def look() -> str:
+        store = RedisStateStore(server.url)
+        try:
+            held = await JobRecords(store).of(PrincipalId("ada"))
+        finally:
+            await store.aclose()
+        return held[0].job.job_id
+
+    return asyncio.run(look())
+
+
+def check_results(results: Path, told: dict[str, Any]) -> None:
+    """Of the job, only what its last owner stored stays; nothing of an earlier one."""
+    job_id = told["key"].rpartition(".")[0]
+    until(
+        lambda: [each.name for each in results.glob(f"{job_id}.*")] == [told["key"]],
+        "what the lost owner stored is removed",
+    )
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_owner_is_followed_by_another(
+    server: valkey.Server, results: Path, other: Child, step: str
+) -> None:
+    with child(server.url, results, f"killed-{step}", f"{step}:SIGKILL") as owner:
+        owner.send(submit=NUMBERS)
+        assert owner.process.wait(20) == -signal.SIGKILL
+        told = other.ask(wait=job_of(server))
+    assert DONE.items() <= told.items()
+    assert told["epoch"] == (1 if step in IS_DONE else 2)
+    check_results(results, told)
+
+
+@pytest.mark.parametrize("step", STEPS[1:])
+def test_stopped_owner_cannot_overwrite_when_it_wakes(
+    server: valkey.Server, results: Path, other: Child, step: str
+) -> None:
+    with child(server.url, results, f"stopped-{step}", f"{step}:SIGSTOP") as owner:
+        owner.send(submit=NUMBERS)
+        os.waitpid(owner.process.pid, os.WUNTRACED)
+        job_id = job_of(server)
+        told = other.ask(wait=job_id)
+        assert DONE.items() <= told.items()
+        assert told["epoch"] == (1 if step in IS_DONE else 2)
+        owner.process.send_signal(signal.SIGCONT)
+        # It is well again, and serves the job as the other one finished it.
+        owner.send(wait=job_id)
+        said = owner.heard()
+        while "status" not in said:
+            said = owner.heard()
+        assert said == told
+        finished = owner.ask(finished=True)["finished"]
+        assert finished == (1 if step in IS_DONE else 0)
+    assert other.ask(wait=job_id) == told
+    check_results(results, told)
+
+
+def test_store_that_restarts_loses_no_job(tmp_path: Path) -> None:
+    with valkey.serving() as server, child(server.url, tmp_path, "one") as one:
+        jobs = [one.ask(submit=NUMBERS)["job"] for _ in range(3)]
+        server.kill()
+        refused = one.ask(submit=NUMBERS)
+        assert refused["kind"] == "StateAwayError"
+        server.start()
+        for job_id in jobs:
+            assert DONE.items() <= one.ask(wait=job_id).items()
+        again = one.ask(submit=NUMBERS)["job"]
+        assert DONE.items() <= one.ask(wait=again).items()
