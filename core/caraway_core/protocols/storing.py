@@ -16,8 +16,9 @@ from caraway_core.tables import StoreSpec
 
 FIRST_ROWS = 10_000
 """The first chunk is closed at so many rows, so that a reader sees something soon."""
-CHUNK_BYTES = 4 * 1024 * 1024
-"""Every later chunk is closed at so many bytes, but not before it has `FIRST_ROWS` rows."""
+CHUNK_BYTES = 3 * 1024 * 1024
+"""Every later chunk is closed at so many bytes, but not before it has `FIRST_ROWS` rows. Most then
+fit in the 4 MiB that gRPC clients take in one message."""
 MOST_CHUNK_BYTES = 32 * 1024 * 1024
 """At so many bytes any chunk is closed: rows may be so wide that 10,000 do not fit in memory."""
 

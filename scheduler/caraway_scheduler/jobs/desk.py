@@ -1,5 +1,6 @@
 """Takes jobs and tells of them: what the API asks, over the state store and this process's runs."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from datetime import datetime
@@ -44,7 +45,7 @@ class Desk:
         clock: Callable[[], datetime],
         kept_s: float,
     ) -> None:
-        self.is_stopping = False
+        self._stopping = asyncio.Event()
         self._records = records
         self._replica = replica
         self._committer = committer
@@ -56,10 +57,14 @@ class Desk:
         # What succeeded never changes, and is read chunk by chunk.
         self._manifests: dict[str, Manifest] = {}
 
+    def stop(self) -> None:
+        """Take no more jobs, and let nobody wait any longer."""
+        self._stopping.set()
+
     async def submit(
         self, principal: Principal, request: JobRequest, span: Span, idempotency_key: str = ""
     ) -> Job:
-        if self.is_stopping:
+        if self._stopping.is_set():
             raise ShuttingDownError("Runtime is shutting down")
         if not request.sql.strip():
             raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
@@ -94,7 +99,7 @@ class Desk:
     async def wait(self, principal: PrincipalId, job_id: JobId, timeout_s: float) -> Job:
         held = await self._held(principal, job_id)
         if not held.job.is_over and timeout_s > 0:
-            await self._replica.wait_for(job_id, _is_over, min(timeout_s, MOST_WAIT_S))
+            await self._wait_here(job_id, min(timeout_s, MOST_WAIT_S))
             held = await self._held(principal, job_id)
         return self._present(held.job)
 
@@ -143,6 +148,16 @@ class Desk:
     async def _reading(self, job: Job, chunk: ChunkInfo) -> AsyncGenerator[pa.RecordBatch]:
         async for batch in self._results.read_chunk(job.result_key, chunk):
             yield batch
+
+    async def _wait_here(self, job_id: JobId, timeout_s: float) -> None:
+        """Wait for the end of a job, or of this process: a stop does not wait for readers."""
+        over = asyncio.ensure_future(self._replica.wait_for(job_id, _is_over, timeout_s))
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        try:
+            await asyncio.wait((over, stopping), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over.cancel()
+            stopping.cancel()
 
     async def _held(self, principal: PrincipalId, job_id: JobId) -> Held:
         held = await self._records.get(principal, job_id)

@@ -75,7 +75,7 @@ class Jobs:
 
     async def stop(self, timeout_s: float) -> None:
         """Take no more; what does not end in time goes on elsewhere, or after a restart."""
-        self.desk.is_stopping = True
+        self.desk.stop()
         await self.foreman.stop(timeout_s)
 
     async def _check(self) -> None:

@@ -12,6 +12,7 @@ from caraway_core.errors import (
     JobConflictError,
     JobNotFoundError,
     OverloadedError,
+    ShuttingDownError,
     StateAwayError,
 )
 from caraway_core.ids import JobId
@@ -202,6 +203,19 @@ async def test_wait_ends_with_the_job_or_the_time(tmp_path: Path) -> None:
         await one.dispatch.began.wait()
         one.dispatch.may_begin.set()
         assert (await waiting).status == "SUCCEEDED"
+
+
+async def test_stop_lets_nobody_wait(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler()
+        one.dispatch.may_begin.clear()
+        job = await one.submit("SELECT 1")
+        waiting = asyncio.create_task(one.jobs.desk.wait(ADA.id, job.job_id, 60))
+        await one.dispatch.began.wait()
+        await one.jobs.stop(0)
+        assert (await waiting).status == "RUNNING"
+        with pytest.raises(ShuttingDownError):
+            await one.submit("SELECT 2")
 
 
 async def test_same_idempotency_key_is_the_same_job(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable
 
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_REFUSAL = PlainTextResponse("Runtime is shutting down", 503, {"Connection": "close"})
+from caraway_scheduler.api.failures import is_json_error
+
+_TEXT = "Runtime is shutting down"
+_HEADERS = {"Connection": "close", "Retry-After": "2"}
+_REFUSAL = PlainTextResponse(_TEXT, 503, _HEADERS)
+_JSON_REFUSAL = JSONResponse({"error": _TEXT}, 503, _HEADERS)
 
 
 class Stopping:
@@ -17,6 +22,7 @@ class Stopping:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._is_stopping() and scope["path"] != "/health":
-            await _REFUSAL(scope, receive, send)
+            refusal = _JSON_REFUSAL if is_json_error(scope["path"]) else _REFUSAL
+            await refusal(scope, receive, send)
             return
         await self._app(scope, receive, send)
