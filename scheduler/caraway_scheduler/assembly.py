@@ -55,7 +55,9 @@ class Backend:
     """Takes what is to be told of each piece of work on an executor."""
     scheduler_id: str = ""
     state: StateStore | None = None
-    """The store that the schedulers of a cluster share; alone, a process has a file of its own."""
+    """The store of a cluster's schedulers; alone, a process has a file of its own."""
+    is_shared: bool = False
+    """Whether there may be other schedulers."""
 
 
 def standalone(manifest: Manifest, data: DataDirectory, stack: AsyncExitStack) -> Backend:
@@ -134,6 +136,11 @@ async def jobs(
     """
     settings, queries = manifest.runtime, services.queries
     state = backend.state if backend else None
+    if backend and backend.is_shared and settings.scheduler.state_location is None:
+        logger.warning(
+            "answers of asynchronous queries stay with the scheduler that ran them; set "
+            "runtime.scheduler.state_location to a place that all schedulers and executors reach"
+        )
     opened = await open_jobs(
         state or await open_state(None, data.path / STATE_FILE, stack),
         (backend.scheduler_id if backend else "") or data.node_id,

@@ -75,6 +75,7 @@ async def join(
         record_work=dispatch.record_work,
         scheduler_id=scheduler_id,
         state=store,
+        is_shared=options.state is not None,
     )
 
 

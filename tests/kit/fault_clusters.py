@@ -26,6 +26,7 @@ version: v1
 kind: Caraway
 name: faults
 runtime:
+  scheduler: {state_location: results}
   caching: {sql_results: {enabled: false}}
   query:
     distribution: {small_table_size: 1KiB, broadcast_size: 1KiB, gather_size: 1KiB}

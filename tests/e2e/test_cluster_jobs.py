@@ -1,0 +1,178 @@
+"""Asynchronous queries of a real cluster: two schedulers, two executors, state in a Valkey."""
+
+import os
+import signal
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from tests.kit import valkey
+from tests.kit.deadlines import until
+from tests.kit.fault_clusters import (
+    BOUND_S,
+    LONG,
+    QUICK,
+    WIDE,
+    WIDE_ROWS,
+    FaultCluster,
+    Served,
+    fault_cluster,
+)
+
+pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+
+
+class Jobs:
+    """The routes of asynchronous queries of one scheduler."""
+
+    def __init__(self, served: Served) -> None:
+        self._url = f"{served.url}/v1/queries"
+
+    def submit(self, sql: str) -> str:
+        got = httpx.post(self._url, json={"sql": sql}, timeout=30)
+        assert got.status_code == 202, got.text
+        return str(got.json()["query_id"])
+
+    def status(self, query_id: str) -> Mapping[str, Any]:
+        told: Mapping[str, Any] = self._get(f"/{query_id}/status").json()
+        return told
+
+    def until_running(self, query_id: str) -> None:
+        until(lambda: self.status(query_id)["status"] == "RUNNING", "the job runs", 30)
+
+    def ended(self, query_id: str) -> str:
+        def look() -> str:
+            status = self._get(f"/{query_id}/status?wait=5").json()
+            return "" if status["status"] in ("PENDING", "RUNNING") else str(status)
+
+        until(look, "the job is over", BOUND_S)
+        return str(self.status(query_id)["status"])
+
+    def rows(self, query_id: str) -> Any:
+        return self._get(f"/{query_id}").json()["result"]["data_array"]
+
+    def table(self, query_id: str) -> pa.Table:
+        accept = {"accept": "application/vnd.apache.arrow.stream"}
+        got = self._get(f"/{query_id}/results", headers=accept)
+        return pa.ipc.open_stream(got.content).read_all()
+
+    def _get(self, path: str, **options: Any) -> httpx.Response:
+        return httpx.get(self._url + path, timeout=60, **options).raise_for_status()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
+    with (
+        valkey.serving(tcp=True) as server,
+        fault_cluster(tmp_path_factory.mktemp("j"), 2, server.tcp_url) as running,
+    ):
+        yield running
+
+
+@pytest.fixture(scope="module")
+def second(cluster: FaultCluster) -> Served:
+    served = cluster.serve("s2")
+    served.until_ready(2)
+    return served
+
+
+@pytest.fixture
+def both(cluster: FaultCluster, second: Served) -> tuple[Jobs, Jobs]:
+    cluster.served.until_ready(2)
+    second.until_ready(2)
+    return Jobs(cluster.served), Jobs(second)
+
+
+def test_answer_of_one_scheduler_is_read_from_the_other(
+    cluster: FaultCluster, both: tuple[Jobs, Jobs]
+) -> None:
+    one, two = both
+    jobs = [one.submit(QUICK), one.submit(LONG)]
+    assert [two.ended(query_id) for query_id in jobs] == ["SUCCEEDED", "SUCCEEDED"]
+    assert two.rows(jobs[0]) == cluster.facts.quick
+    assert two.rows(jobs[1]) == cluster.facts.long
+
+
+def test_stored_rows_are_those_of_the_interactive_query(both: tuple[Jobs, Jobs]) -> None:
+    one, two = both
+    query_id = one.submit(WIDE)
+    assert two.ended(query_id) == "SUCCEEDED"
+    table = two.table(query_id)
+    assert table.num_rows == WIDE_ROWS
+    assert table.column_names == ["id", "v", "w"]
+    assert len(set(table["id"].to_pylist())) == 400_000
+
+
+def test_progress_grows_by_stages(both: tuple[Jobs, Jobs]) -> None:
+    one, _ = both
+    query_id = one.submit(LONG)
+
+    def stages() -> int:
+        return int(one.status(query_id).get("progress", {}).get("stages_total", 0))
+
+    assert until(lambda: stages() > 1 and stages(), "several stages are planned", 30) > 1
+    assert one.ended(query_id) == "SUCCEEDED"
+
+
+def test_executor_killed_while_rows_are_stored(
+    cluster: FaultCluster, both: tuple[Jobs, Jobs]
+) -> None:
+    one, _ = both
+    # Several seconds of rows.
+    query_id = one.submit(WIDE.replace("b.id < 2000", "b.id < 6000"))
+
+    results = cluster.manifest.parent / "results"
+    actor = cluster.of.actor_pid("e2")
+    until(lambda: list(results.glob(f"{query_id}.*/*")), "chunks are stored", 60)
+    os.kill(actor, signal.SIGKILL)
+    assert one.status(query_id)["status"] == "RUNNING"
+    assert one.ended(query_id) == "SUCCEEDED"
+    table = one.table(query_id)
+    assert table.num_rows == 3 * WIDE_ROWS
+    counts = table.group_by("id").aggregate([("w", "count")])["w_count"]
+    assert set(counts.to_pylist()) == {30}
+
+
+def test_killed_scheduler_is_followed_by_the_other(
+    cluster: FaultCluster, both: tuple[Jobs, Jobs]
+) -> None:
+    one, two = both
+    jobs = [one.submit(LONG) for _ in range(4)]
+    one.until_running(jobs[0])
+    cluster.of.schedulers["s1"].kill()
+    assert {two.ended(query_id) for query_id in jobs} == {"SUCCEEDED"}
+    assert all(two.rows(query_id) == cluster.facts.long for query_id in jobs)
+    cluster.served = cluster.serve("s1")
+    cluster.served.until_ready(2)
+    assert Jobs(cluster.served).rows(jobs[0]) == cluster.facts.long
+
+
+def test_stopped_scheduler_cannot_overwrite(cluster: FaultCluster, both: tuple[Jobs, Jobs]) -> None:
+    one, two = both
+    query_id = one.submit(LONG)
+    one.until_running(query_id)
+    process = cluster.of.schedulers["s1"].popen
+    process.send_signal(signal.SIGSTOP)
+    try:
+        assert two.ended(query_id) == "SUCCEEDED"
+        assert two.rows(query_id) == cluster.facts.long
+    finally:
+        process.send_signal(signal.SIGCONT)
+    cluster.served.until_ready(2)
+    assert one.status(query_id) == two.status(query_id)
+    assert one.rows(query_id) == cluster.facts.long
+
+
+def test_interactive_queries_are_answered_beside_jobs(
+    cluster: FaultCluster, both: tuple[Jobs, Jobs]
+) -> None:
+    one, _ = both
+    jobs = [one.submit(LONG) for _ in range(6)]
+    one.until_running(jobs[0])
+    waits = [cluster.served.ask(QUICK) for _ in range(5)]
+    assert all(each.rows == cluster.facts.quick for each in waits)
+    assert one.status(jobs[-1])["status"] == "PENDING"
+    assert {one.ended(query_id) for query_id in jobs} == {"SUCCEEDED"}
