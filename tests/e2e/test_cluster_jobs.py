@@ -64,11 +64,16 @@ class Jobs:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
-    with (
-        valkey.serving(tcp=True) as server,
-        fault_cluster(tmp_path_factory.mktemp("j"), 2, server.tcp_url) as running,
-    ):
+def server() -> Iterator[valkey.Server]:
+    with valkey.serving(tcp=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, server: valkey.Server
+) -> Iterator[FaultCluster]:
+    with fault_cluster(tmp_path_factory.mktemp("j"), 2, server.tcp_url) as running:
         yield running
 
 
@@ -176,3 +181,23 @@ def test_interactive_queries_are_answered_beside_jobs(
     assert all(each.rows == cluster.facts.quick for each in waits)
     assert one.status(jobs[-1])["status"] == "PENDING"
     assert {one.ended(query_id) for query_id in jobs} == {"SUCCEEDED"}
+
+
+def test_store_that_does_not_answer_delays_and_loses_nothing(
+    cluster: FaultCluster, server: valkey.Server, both: tuple[Jobs, Jobs]
+) -> None:
+    one, two = both
+    query_id = one.submit(LONG)
+    one.until_running(query_id)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        for path in ("", f"/{query_id}", f"/{query_id}/status"):
+            got = httpx.get(f"{cluster.served.url}/v1/queries{path}", timeout=60)
+            assert got.status_code == 503, got.text
+            assert int(got.headers["retry-after"]) > 0
+            assert "state store" in got.json()["error"]
+        assert cluster.served.ask(QUICK).rows == cluster.facts.quick
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+    assert two.ended(query_id) == "SUCCEEDED"
+    assert one.rows(query_id) == two.rows(query_id) == cluster.facts.long

@@ -6,6 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
 
@@ -77,3 +78,44 @@ async def test_single_object_that_is_gone_is_an_error_and_not_an_empty_table(
             gone = await runtime.sql(f"SELECT count(*) AS n FROM {table}")
             assert gone.status_code == 500
             assert "gone from the object store" in gone.text
+
+
+async def test_answers_of_jobs_are_kept_on_s3_and_expire_there(
+    tmp_path: Path, s3_server: S3Server
+) -> None:
+    s3_server.bucket("results-e2e")
+    manifest = f"""
+        runtime:
+          jobs: {{retention: 3s}}
+          scheduler:
+            state_location: s3://results-e2e/caraway/
+            params:
+              s3_region: {REGION}
+              s3_endpoint: {s3_server.endpoint}
+              s3_key: {KEY}
+              s3_secret: ${{secrets:S3_SECRET}}
+              allow_http: true
+    """
+
+    def objects() -> list[str]:
+        listed = s3_server.client.list_objects_v2(Bucket="results-e2e")
+        return [each["Key"] for each in listed.get("Contents", [])]
+
+    async with running(tmp_path, manifest, {"S3_SECRET": SECRET}) as runtime:
+        sql = "SELECT value AS n FROM generate_series(1, 30000)"
+        submitted = await runtime.api.post("/v1/queries", json={"sql": sql})
+        path = f"/v1/queries/{submitted.json()['query_id']}"
+        told = await runtime.api.get(f"{path}/status?wait=20")
+        assert told.json()["status"] == "SUCCEEDED", told.text
+        assert SECRET not in told.text
+        accept = {"accept": "application/vnd.apache.arrow.stream"}
+        whole = await runtime.api.get(f"{path}/results", headers=accept)
+        assert pa.ipc.open_stream(whole.content).read_all().num_rows == 30_000
+        assert len(objects()) == 2
+        assert all(name.startswith("caraway/") for name in objects())
+
+        async def is_empty() -> bool:
+            return not objects()
+
+        await eventually(is_empty, "the answer expires", 30)
+        assert (await runtime.api.get(f"{path}/results")).status_code == 410
