@@ -10,6 +10,8 @@ from typing import Literal
 
 import pyarrow as pa
 
+from caraway_core.protocols.results import ChunkInfo
+
 FileFormat = Literal["parquet", "csv", "json", "arrow", "avro"]
 Compression = Literal["", "gzip", "bz2", "xz", "zstd"]
 StoreKind = Literal["s3", "gs", "abfss"]
@@ -41,6 +43,26 @@ class StoreSpec:
     bucket: str
     alias: str
     options: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResultPlace:
+    """Where a result store is, in the form that crosses to executors.
+
+    `kind` is a name of `registry.RESULT_STORES`; `path` is an absolute folder, or a prefix in the
+    bucket of `store`, whose options may hold secrets.
+    """
+
+    kind: str
+    path: str
+    store: StoreSpec | None = None
+
+    @property
+    def title(self) -> str:
+        """The place as a user would write it."""
+        if self.store is None:
+            return self.path
+        return f"{self.store.kind}://{self.store.bucket}/{self.path}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +108,24 @@ class MemoryTable:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredTable:
+    """One version of an accelerated dataset: chunks in a result store, which never change.
+
+    Executors read the chunks that they need and keep them in memory; a query reads all of one
+    version, or all of the next.
+    """
+
+    schema: pa.Schema
+    place: ResultPlace
+    key: str
+    chunks: tuple[ChunkInfo, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ViewTable:
     """A name for a query over other tables."""
 
     sql: str
 
 
-TableSpec = FilesTable | MemoryTable | ViewTable
+TableSpec = FilesTable | MemoryTable | StoredTable | ViewTable

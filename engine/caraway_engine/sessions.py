@@ -22,7 +22,7 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
 from caraway_core.protocols.fleet import Task, TaskTable
-from caraway_core.tables import FilesTable, MemoryTable, TableSpec, ViewTable
+from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec, ViewTable
 from caraway_engine import (
     coercion,
     contexts,
@@ -100,6 +100,9 @@ class Session:
         for name, spec in self.snapshot.tables.items():
             if isinstance(spec, ViewTable):
                 views[name] = spec
+                continue
+            if isinstance(spec, StoredTable):
+                failed[name] = "accelerated datasets cannot be read yet"
                 continue
             try:
                 self._add_table(name, spec, [each[name] for each in kept if name in each])

@@ -7,7 +7,7 @@ from threading import Lock
 from caraway_core import registry
 from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ResultStore
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 
 _KEPT = 4
 

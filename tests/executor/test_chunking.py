@@ -3,7 +3,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pytest
 
-from caraway_core.protocols.storing import ResultPlace, StoreOrder
+from caraway_core.protocols.storing import StoreOrder
+from caraway_core.tables import ResultPlace
 from caraway_executor.chunking import Chunker
 
 ROW = 8

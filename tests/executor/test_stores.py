@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import ResultStoreError
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_executor.stores import Stores
 
 

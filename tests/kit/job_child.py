@@ -19,7 +19,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, PrincipalId
 from caraway_core.manifest.runtime import Jobs as JobSettings
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores import folder

@@ -27,7 +27,7 @@ from caraway_core.protocols.dispatch import (
     Statement,
 )
 from caraway_core.protocols.state import Entry, StateStore
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore

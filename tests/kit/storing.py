@@ -9,14 +9,8 @@ import pyarrow as pa
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.storing import (
-    ResultPlace,
-    StoredChunk,
-    StoreOrder,
-    answer_schema,
-    in_order,
-    unpack,
-)
+from caraway_core.protocols.storing import StoredChunk, StoreOrder, answer_schema, in_order, unpack
+from caraway_core.tables import ResultPlace
 from caraway_plugins.stores.folder import FolderResultStore
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from caraway_core.errors import ResultTooLargeError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.tables import StoreSpec
+from caraway_core.tables import ResultPlace
 
 FIRST_ROWS = 10_000
 """The first chunk is closed at so many rows, so that a reader sees something soon."""
@@ -31,26 +31,6 @@ _FIELDS = [
     pa.field("sha256", pa.string(), nullable=False),
 ]
 _ANSWER = b"caraway.answer"
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPlace:
-    """Where a result store is, in the form that crosses to executors.
-
-    `kind` is a name of `registry.RESULT_STORES`; `path` is an absolute folder, or a prefix in the
-    bucket of `store`, whose options may hold secrets.
-    """
-
-    kind: str
-    path: str
-    store: StoreSpec | None = None
-
-    @property
-    def title(self) -> str:
-        """The place as a user would write it."""
-        if self.store is None:
-            return self.path
-        return f"{self.store.kind}://{self.store.bucket}/{self.path}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.storing import ResultPlace
-from caraway_core.tables import StoreSpec
+from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins import object_stores
 from caraway_plugins.stores import chunks
 

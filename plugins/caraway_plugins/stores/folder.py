@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks
 from caraway_plugins.stores.durable import Workshop
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from caraway_core.errors import DatasetError, ResultStoreError
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_plugins.sources import params as checking
 from caraway_plugins.sources import store_params
 from caraway_plugins.sources.params import Params

@@ -14,7 +14,7 @@ from caraway_core.manifest.runtime import Jobs as JobSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.jobs import foreman as foremen
 from caraway_scheduler.jobs import owners, sweeping

@@ -8,7 +8,7 @@ from caraway_core import registry
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Runtime, SecretResolver
 from caraway_core.manifest.locations import split
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 
 
 class _Finder(Protocol):

@@ -18,7 +18,6 @@ from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Dispatch, Progress, Statement
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import (
-    ResultPlace,
     StoredChunk,
     StoreOrder,
     answer_schema,
@@ -26,6 +25,7 @@ from caraway_core.protocols.storing import (
     too_large,
     unpack,
 )
+from caraway_core.tables import ResultPlace
 from caraway_engine import placeholders
 from caraway_scheduler.history import spans
 from caraway_scheduler.history.spans import Span

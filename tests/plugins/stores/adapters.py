@@ -10,8 +10,7 @@ from typing import Any
 from caraway_core import registry
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
-from caraway_core.protocols.storing import ResultPlace
-from caraway_core.tables import StoreSpec
+from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins.stores.redis import RedisStateStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from tests.kit import s3, valkey

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.protocols.results import ResultStore
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from tests.kit import valkey
 from tests.kit.s3 import S3Server, s3_server
 from tests.plugins.stores import adapters

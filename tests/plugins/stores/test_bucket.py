@@ -11,8 +11,7 @@ import pytest
 
 from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.storing import ResultPlace
-from caraway_core.tables import StoreSpec
+from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins.stores import bucket as bucket_module
 from caraway_plugins.stores import chunks
 from caraway_plugins.stores.bucket import BucketResultStore

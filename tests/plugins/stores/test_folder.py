@@ -15,7 +15,7 @@ import pytest
 
 from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks, durable
 from caraway_plugins.stores.folder import FolderResultStore
 

@@ -3,7 +3,7 @@
 import pytest
 
 from caraway_core.errors import ResultStoreError
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import locations
 
 KEYS = {"access_key_id": "k", "secret_access_key": "s"}

@@ -116,6 +116,7 @@ def test_generated_requests_get_what_the_description_promises(tmp_path: Path) ->
 
 def conformance(operation: Any) -> Callable[[], None]:
     """Return a test of one operation with generated requests, the same ones each time."""
+
     @given(case=operation.as_strategy())
     @settings(max_examples=40, deadline=None, derandomize=True, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip

@@ -15,7 +15,6 @@ from caraway_core.ids import CatalogVersion, ExecutorId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import (
-    ResultPlace,
     StoredChunk,
     StoreOrder,
     begun,
@@ -23,6 +22,7 @@ from caraway_core.protocols.storing import (
     pack,
     stored_schema,
 )
+from caraway_core.tables import ResultPlace
 from caraway_scheduler.dispatch.storing import Attempts, PersistentWord, StoredTotal
 from tests.kit.storing import Rows, words
 

@@ -7,7 +7,7 @@ import pytest
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Runtime, SecretResolver
 from caraway_core.manifest.runtime import Scheduler
-from caraway_core.protocols.storing import ResultPlace
+from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs import places
 
 
