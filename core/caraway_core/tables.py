@@ -5,7 +5,7 @@ SQL can read. Nothing here reads a byte.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -56,6 +56,11 @@ class ResultPlace:
     kind: str
     path: str
     store: StoreSpec | None = None
+
+    def under(self, name: str) -> "ResultPlace":
+        """Return the folder of that name at this place."""
+        inner = f"{self.path.rstrip('/')}/{name}" if self.path else name
+        return replace(self, path=inner)
 
     @property
     def title(self) -> str:

@@ -144,7 +144,7 @@ async def jobs(
     opened = await open_jobs(
         state or await open_state(None, data.path / STATE_FILE, stack),
         (backend.scheduler_id if backend else "") or data.node_id,
-        places.place(settings, secrets, data.path / "results"),
+        places.place(settings, secrets, data.path / "results").under("jobs"),
         settings.jobs,
         services.dispatch,
         queries.catalog,

@@ -129,7 +129,7 @@ def test_executor_killed_while_rows_are_stored(
     # Several seconds of rows.
     query_id = one.submit(WIDE.replace("b.id < 2000", "b.id < 6000"))
 
-    results = cluster.manifest.parent / "results"
+    results = cluster.manifest.parent / "results" / "jobs"
     actor = cluster.of.actor_pid("e2")
     until(lambda: list(results.glob(f"{query_id}.*/*")), "chunks are stored", 60)
     os.kill(actor, signal.SIGKILL)

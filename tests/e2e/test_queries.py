@@ -234,7 +234,7 @@ def test_queue_is_bounded_and_interactive_queries_are_not(caraway: Child) -> Non
 def test_damaged_chunk(caraway: Child) -> None:
     query_id = submit(caraway, NUMBERS)
     ended(caraway, query_id)
-    (folder,) = (caraway.log.parent / "data" / "results").glob(f"{query_id}.*")
+    (folder,) = (caraway.log.parent / "data" / "results" / "jobs").glob(f"{query_id}.*")
     for chunk in folder.iterdir():
         chunk.write_bytes(chunk.read_bytes()[:-8] + b"damaged!")
     got = call(caraway, "GET", f"/{query_id}/results")
@@ -255,7 +255,7 @@ def test_expired(tmp_path: Path) -> None:
         refused(call(caraway, "GET", f"/{query_id}/results"), 410)
         refused(call(caraway, "GET", f"/{query_id}/results/chunks/0"), 410)
         assert call(caraway, "GET", "").json()["queries"] == []
-        until(lambda: not list((tmp_path / "data" / "results").glob(f"{query_id}.*")),
+        until(lambda: not list((tmp_path / "data" / "results" / "jobs").glob(f"{query_id}.*")),
               "its chunks are removed", 20)  # fmt: skip
 
 
