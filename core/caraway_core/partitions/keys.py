@@ -1,0 +1,124 @@
+"""The rule that cuts a dataset into partitions, as `partition_by` of a manifest writes it."""
+
+import re
+from dataclasses import dataclass
+
+MAX_BUCKETS = 1_000_000
+
+_QUOTED = r'"(?:[^"]|"")+"'
+_COLUMN = re.compile(rf"\s*(?:[^\W\d]\w*|{_QUOTED})\s*")
+_BUCKET = re.compile(r"\s*bucket\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
+_CLOSES = {")": "(", "]": "["}
+# Texts, quoted names, comments and brackets: all that can hide or hold what follows.
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--|/\*|['\"()\[\];]")
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """Rows by a hash of a column, see `hashing.bucket_of`."""
+
+    count: int
+    column: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ByColumn:
+    """Rows by the value of a column; the values are found out from the data."""
+
+    column: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ByExpression:
+    """Rows by the value of an SQL expression, kept as text for the engine."""
+
+    sql: str
+    name: str | None = None
+
+
+Term = Bucket | ByColumn | ByExpression
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionBy:
+    """All terms of a dataset. A partition is one value for each, so no term means one partition."""
+
+    terms: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PartitionId:
+    """One partition: the dataset, or the group of datasets that share buckets, and the key."""
+
+    dataset: str
+    key: str
+
+    def __str__(self) -> str:
+        return f"{self.dataset}/{self.key}"
+
+
+def parse(text: str, name: str | None = None) -> Term:
+    """Read one term: `bucket(n, column)`, a column, or any other SQL expression.
+
+    Raises:
+        ValueError: it is empty, its brackets or quotes are open, or it is no proper bucket.
+    """
+    _check_closed(text)
+    if match := _BUCKET.fullmatch(text):
+        return _bucket(text, match[1], name)
+    if _COLUMN.fullmatch(text):
+        return ByColumn(column_name(text), name)
+    return ByExpression(text.strip(), name)
+
+
+def columns(text: str) -> tuple[str, ...]:
+    """Read a column, or several as `(a, b)`.
+
+    Raises:
+        ValueError: it is neither, or names a column twice.
+    """
+    inner = text.strip()
+    if inner.startswith("(") and inner.endswith(")"):
+        inner = inner[1:-1]
+    pattern = _COLUMN.pattern
+    if not re.fullmatch(rf"{pattern}(?:,{pattern})*", inner):
+        raise ValueError(f"'{text}' is not a column; write 'a', or '(a, b)' for several")
+    names = tuple(column_name(match[0]) for match in _COLUMN.finditer(inner))
+    if len(set(names)) < len(names):
+        raise ValueError(f"'{text}' names a column twice")
+    return names
+
+
+def column_name(text: str) -> str:
+    """Return a column as it is called: without quotes, in the case that it is written in."""
+    name = text.strip()
+    return name[1:-1].replace('""', '"') if name.startswith('"') else name
+
+
+def _bucket(text: str, inner: str, name: str | None) -> Bucket:
+    number, _, column = inner.partition(",")
+    if not re.fullmatch(r"\s*[0-9]+\s*", number) or not _COLUMN.fullmatch(column):
+        raise ValueError(f"'{text}' is not a bucket; write 'bucket(n, column)'")
+    digits = number.strip().lstrip("0")
+    if not 1 <= len(digits) <= len(str(MAX_BUCKETS)) or int(digits) > MAX_BUCKETS:
+        raise ValueError(f"'{text}' has no such number of buckets: 1 to {MAX_BUCKETS:,}")
+    return Bucket(int(digits), column_name(column), name)
+
+
+def _check_closed(text: str) -> None:
+    if not text.strip():
+        raise ValueError("must be a column or an expression, not empty")
+    opened: list[str] = []
+    for token in _TOKEN.findall(text):
+        if token in ("--", "/*", ";"):
+            raise ValueError(f"'{text}' holds '{token}'; write one expression without it")
+        if token in ("'", '"'):
+            raise ValueError(f"'{text}' has a quote that is never closed")
+        if token in _CLOSES and (not opened or opened.pop() != _CLOSES[token]):
+            raise ValueError(f"'{text}' closes a bracket that it does not open")
+        if token in _CLOSES.values():
+            opened.append(token)
+    if opened:
+        raise ValueError(f"'{text}' has a bracket that is never closed")
