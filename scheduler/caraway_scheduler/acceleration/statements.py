@@ -1,0 +1,189 @@
+"""The two statements that an acceleration may hold: `refresh_sql` and `retention_sql`.
+
+They are spliced into other statements, so they are read here word for word. What the text alone
+does not tell, above all whether its columns exist, the engine says when it plans them.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from caraway_core.ids import TableName
+from caraway_core.manifest import names
+
+_TOKEN = re.compile(
+    r"""(?P<space>(?:\s|--[^\n]*(?:\n|$)|/\*(?:(?!/\*).)*?\*/)+)
+    |(?P<text>'(?:[^']|'')*')
+    |(?P<name>"(?:[^"]|"")*"|[^\W\d]\w*)
+    |(?P<other>\d[\w.]*|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+# What would end a text elsewhere than it seems, or stand for a value that nobody binds.
+_STRANGE = frozenset("`$?'\"\\")
+# E'\'' and its like: within them a quote may not end the text.
+_PREFIXES = frozenset({"E", "R", "B", "N", "Q", "U", "RB", "BR", "NQ"})
+_ELSEWHERE = frozenset({"SELECT", "JOIN", "UNION", "INTERSECT", "INTO", "TABLE", "RETURNING"})
+_CLAUSES = frozenset(
+    {"WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "WINDOW", "QUALIFY"}
+)
+_ENDS_A_CONDITION = frozenset({"GROUP", "ORDER", "LIMIT", "HAVING", "OFFSET", "EXCEPT"})
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshSql:
+    """What to load of a dataset: one SELECT from it, fit to stand in parentheses.
+
+    `is_filter`: nothing but WHERE follows the table and nothing is made distinct, so a row that
+    comes out depends on the others only where the columns say so (`count(*)`).
+    """
+
+    text: str
+    is_filter: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSql:
+    """Which rows of a dataset to delete: the condition, fit to stand in parentheses."""
+
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A piece of a statement; `word` is the keyword it may be, in capitals."""
+
+    text: str
+    word: str
+    depth: int
+    is_name: bool
+
+
+def refresh_sql(text: str, dataset: TableName) -> RefreshSql:
+    """Read `SELECT ... FROM dataset ...`.
+
+    Raises:
+        ValueError: it is another statement, or reads another table too.
+    """
+    example = f"SELECT * FROM {dataset} WHERE ..."
+    try:
+        tokens = _statement(text)
+        _check(bool(tokens) and tokens[0].word == "SELECT", "does not begin with SELECT")
+        _check_one_table(tokens[1:])
+        begins = [place for place, _ in enumerate(tokens) if _is_from(tokens, place)]
+        _check(len(begins) == 1, "needs one FROM")
+        end = _after_table(tokens, begins[0] + 1, dataset)
+        _check_tail(tokens[end:])
+    except ValueError as exc:
+        raise ValueError(f"refresh_sql of '{dataset}' {exc}; write it as: {example}") from None
+    later = {token.word for token in tokens[end:] if token.depth == 0}
+    is_plain = not later & (_CLAUSES - {"WHERE"}) and "EXCEPT" not in later
+    return RefreshSql(_joined(text), is_plain and tokens[1].word != "DISTINCT")
+
+
+def retention_sql(text: str, dataset: TableName) -> RetentionSql:
+    """Read `DELETE FROM dataset WHERE ...`.
+
+    Raises:
+        ValueError: it is another statement, or its condition looks into another table.
+    """
+    example = f"DELETE FROM {dataset} WHERE ..."
+    try:
+        tokens = _statement(text)
+        opening = [token.word for token in tokens[:2]]
+        _check(opening == ["DELETE", "FROM"], "does not begin with DELETE FROM")
+        end = _after_table(tokens, 2, dataset)
+        _check(tokens[end : end + 1] != [] and tokens[end].word == "WHERE", "has no WHERE")
+        condition = tokens[end + 1 :]
+        _check(condition != [], "has nothing after WHERE")
+        _check_one_table(condition)
+        ends = [token.word for token in condition if token.depth == 0]
+        _check(not _ENDS_A_CONDITION & set(ends), "has more than a condition after WHERE")
+    except ValueError as exc:
+        raise ValueError(f"retention_sql of '{dataset}' {exc}; write it as: {example}") from None
+    return RetentionSql(_without(_joined(text), len(tokens) - len(condition)))
+
+
+def _statement(text: str) -> list[_Token]:
+    found: list[_Token] = []
+    depth = 0
+    for kind, piece in _pieces(text):
+        if kind == "space":
+            continue
+        _check(piece not in _STRANGE, f"holds {piece} where it is not understood")
+        if piece == ")":
+            depth -= 1
+            _check(depth >= 0, "closes a parenthesis that it did not open")
+        word = piece.upper() if kind == "name" else piece
+        found.append(_Token(piece, word, depth, kind == "name"))
+        depth += piece == "("
+    _check(depth == 0, "leaves a parenthesis open")
+    while found and found[-1].word == ";":
+        found.pop()
+    _check(all(token.word != ";" for token in found), "holds more than one statement")
+    return found
+
+
+def _pieces(text: str) -> Iterator[tuple[str, str]]:
+    before = ("", "")
+    for match in _TOKEN.finditer(text):
+        piece = (match.lastgroup or "", match[0])
+        has_prefix = piece[0] == "text" and before[0] == "name" and before[1].upper() in _PREFIXES
+        _check(not has_prefix, f"holds a text that begins with {before[1]}'")
+        _check(before[1] + piece[1] != "/*", "holds a comment without an end, or one in another")
+        yield piece
+        before = piece
+
+
+def _check_one_table(tokens: list[_Token]) -> None:
+    for before, token in zip([None, *tokens], tokens, strict=False):
+        _check(token.word not in _ELSEWHERE, f"holds {token.word}: it reads one table only")
+        # A query may begin with FROM; that of `extract(year FROM t)` never follows a parenthesis.
+        is_query = token.word == "FROM" and before is not None and before.text == "("
+        _check(not is_query, "holds a second query: it reads one table only")
+
+
+def _is_from(tokens: list[_Token], place: int) -> bool:
+    """Whether here the tables begin, and not the rest of IS DISTINCT FROM."""
+    here = tokens[place]
+    return here.word == "FROM" and here.depth == 0 and tokens[place - 1].word != "DISTINCT"
+
+
+def _after_table(tokens: list[_Token], start: int, dataset: TableName) -> int:
+    end = start + 1
+    while tokens[end : end + 1] != [] and tokens[end].text == ".":
+        end += 2
+    written = "".join(token.text for token in tokens[start:end])
+    _check(written != "" and tokens[start].is_name, "names no table after FROM")
+    table = names.canonical(written)
+    is_own = names.identity(table) == names.identity(dataset)
+    _check(is_own, f"reads '{table}', not the dataset")
+    return end
+
+
+def _check_tail(tokens: list[_Token]) -> None:
+    """After the table come a name for it, or nothing, and then the clauses."""
+    rest = tokens[1:] if tokens and tokens[0].word == "AS" else tokens
+    if rest and rest[0].is_name and rest[0].word not in _CLAUSES | {"EXCEPT"}:
+        rest = rest[1:]
+    is_clause = not rest or rest[0].word in _CLAUSES
+    _check(is_clause, "has more than one table, or something unknown, after FROM")
+
+
+def _joined(text: str) -> str:
+    """Leave out comments, which could hide what is written after them, and the last semicolon."""
+    pieces = (" " if kind == "space" else piece for kind, piece in _pieces(text))
+    return "".join(pieces).strip().rstrip("; ")
+
+
+def _without(text: str, count: int) -> str:
+    """Return what follows so many pieces."""
+    for match in _TOKEN.finditer(text):
+        if count == 0 and match.lastgroup != "space":
+            return text[match.start() :]
+        count -= match.lastgroup != "space"
+    return ""
+
+
+def _check(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
