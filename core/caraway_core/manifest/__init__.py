@@ -6,6 +6,7 @@ source, a store or a model does with its settings does not: that is up to the pl
 
 from pathlib import Path
 
+from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.manifest.access_keys import split_key
 from caraway_core.manifest.column_types import arrow_type
 from caraway_core.manifest.references import SecretResolver, build_resolver
@@ -13,6 +14,7 @@ from caraway_core.manifest.runtime import Runtime
 from caraway_core.manifest.values import Column, Dataset, Manifest, View
 
 __all__ = [
+    "Acceleration",
     "Column",
     "Dataset",
     "Manifest",

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from caraway_core.manifest import locations, names, scalars
+from caraway_core.manifest import accelerating, locations, names, scalars
 from caraway_core.manifest import runtime as values_runtime
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
@@ -31,11 +31,12 @@ def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
         params=shape.params,
         columns=tuple(Column(c.name, c.type, c.description) for c in shape.columns),
         time_column=shape.time_column,
+        time_format=shape.time_format,
         ready_state=shape.ready_state,
         unsupported_type_action=shape.unsupported_type_action,
         check_availability=shape.check_availability,
         replication_enabled=shape.replication is not None and shape.replication.enabled,
-        acceleration_enabled=shape.acceleration is not None and shape.acceleration.enabled,
+        acceleration=accelerating.acceleration(shape.acceleration, origin.connector),
     )
 
 

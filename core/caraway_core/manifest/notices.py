@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from caraway_core.manifest import acceleration_rules
 from caraway_core.manifest.document import Document
 
 _IN_MANIFEST = {
@@ -28,15 +29,17 @@ _IN_MANIFEST = {
     "runtime.metrics": "has no effect",
 }
 _IN_DATASET = {
-    "time_column": "has no effect without acceleration",
     "unsupported_type_action": "has no effect: files have no unsupported types but Avro's",
     "check_availability": "has no effect: sources are always looked at",
-    "time_format": "has no effect without acceleration",
-    "time_partition_column": "has no effect without acceleration",
-    "time_partition_format": "has no effect without acceleration",
-    "on_schema_change": "has no effect without acceleration",
+    "time_partition_column": "has no effect",
+    "time_partition_format": "has no effect",
+    "on_schema_change": "has no effect",
     "dependsOn": "has no effect: everything loads at once",
     "metrics": "has no effect",
+}
+_WITHOUT_ACCELERATION = {
+    "time_column": "has no effect without acceleration",
+    "time_format": "has no effect without acceleration",
 }
 _IGNORED_IN_DEPENDENCY = ("runtime", "secrets")
 
@@ -49,6 +52,10 @@ def of_manifest(document: Document) -> Iterator[str]:
 def of_dataset(document: Document) -> Iterator[str]:
     """Yield a notice for each key of a dataset that changes nothing."""
     yield from _notices(document, _IN_DATASET)
+    if acceleration_rules.is_on(document):
+        yield from acceleration_rules.notices(document)
+    else:
+        yield from _notices(document, _WITHOUT_ACCELERATION)
 
 
 def of_dependency(document: Document) -> Iterator[str]:

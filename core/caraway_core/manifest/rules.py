@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import Problem
+from caraway_core.manifest import acceleration_rules
 from caraway_core.manifest.document import Document, Location
-
-_NEED_TIME_COLUMN = ("refresh_data_window", "refresh_append_overlap")
 
 
 def manifest(document: Document) -> Iterator[Problem]:
@@ -25,13 +24,8 @@ def manifest(document: Document) -> Iterator[Problem]:
 def dataset(document: Document) -> Iterator[Problem]:
     """Yield what is wrong between the keys of a dataset."""
     yield from _acceleration(document)
+    yield from acceleration_rules.dataset(document)
     yield from _unique(document, ("columns",), "column")
-    settings = _mapping(document.value, "acceleration")
-    for key in _NEED_TIME_COLUMN:
-        if settings.get(key) is not None and document.value.get("time_column") is None:
-            yield document.problem(
-                ("acceleration", key), f"'{key}' needs the dataset's 'time_column'"
-            )
 
 
 def view(document: Document) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from caraway_core.manifest.acceleration import Acceleration, TimeFormat
 from caraway_core.manifest.runtime import ReadyState, Runtime
 
 
@@ -23,7 +24,7 @@ class Dataset:
 
     `source` is the `from` text and `connector` and `path` its halves. Relative paths are relative
     to `base_dir`, the folder of the file that the dataset was written in. `ready_state` None
-    means the one of the runtime.
+    means the one of the runtime, and `acceleration` None that there is none or it is off.
     """
 
     name: str
@@ -37,11 +38,16 @@ class Dataset:
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
     columns: tuple[Column, ...] = ()
     time_column: str | None = None
+    time_format: TimeFormat | None = None
     ready_state: ReadyState | None = None
     unsupported_type_action: Literal["error", "warn", "ignore", "string"] = "error"
     check_availability: Literal["auto", "disabled"] = "auto"
     replication_enabled: bool = False
-    acceleration_enabled: bool = False
+    acceleration: Acceleration | None = None
+
+    @property
+    def acceleration_enabled(self) -> bool:
+        return self.acceleration is not None
 
 
 @dataclass(frozen=True, slots=True)

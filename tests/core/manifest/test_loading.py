@@ -231,7 +231,7 @@ def test_keys_without_effect_give_a_notice(loads: Loads, tmp_path: Path) -> None
     manifest = loads(DATASET + "    on_schema_change: widen\nruntime: {params: {a: 1}}\n")
     assert [notice.replace(f"{tmp_path}/", "") for notice in manifest.notices] == [
         "caraway.yaml:6: runtime.params: has no effect",
-        "caraway.yaml:5: datasets[0].on_schema_change: has no effect without acceleration",
+        "caraway.yaml:5: datasets[0].on_schema_change: has no effect",
     ]
 
 

@@ -113,8 +113,8 @@ datasets:
     assert problems == [
         "caraway.yaml:5: datasets[0].columns[1].name: column 'b' is declared twice, "
         "first on line 5",
-        f"caraway.yaml:8: {where}.engine: 'duckbd' is not one of: arrow, cayenne, duckdb, sqlite, "
-        "postgres, turso; did you mean 'duckdb'?",
+        f"caraway.yaml:8: {where}.engine: 'duckbd' is not one of: arrow, file, cayenne, duckdb, "
+        "sqlite, postgres, turso; did you mean 'duckdb'?",
         f"caraway.yaml:9: {where}.mod: unknown key 'mod'; did you mean 'mode'?",
         f"caraway.yaml:10: {where}.refresh_check_interval: must be more than 0",
         f"caraway.yaml:11: {where}.refresh_cron: 'refresh_check_interval' and 'refresh_cron' "

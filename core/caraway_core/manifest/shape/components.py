@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from caraway_core.manifest.shape.acceleration import Acceleration
 from caraway_core.manifest.shape.base import Anything, Section, Text, TextList, Texts, Written
-from caraway_core.manifest.shape.dataset import Acceleration
 
 
 class Catalog(Section):

@@ -1,0 +1,161 @@
+"""Rules between the keys of an acceleration, and what of it changes nothing.
+
+They read the plain document, as those of `rules`. A section that is switched off is held to its
+shape only, but for the few rules that have always been there.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from caraway_core.errors import Problem
+from caraway_core.manifest import accelerating, names
+from caraway_core.manifest.document import Document
+from caraway_core.partitions import keys
+
+_FILES = ("file", "file_create", "file_update")
+_FOREIGN = ("cayenne", "duckdb", "sqlite", "postgres", "turso")
+_UNBUILT_MODES = ("caching", "changes_after_load", "snapshot")
+
+
+def is_on(document: Document) -> bool:
+    """Whether the dataset is accelerated."""
+    section = document.value.get("acceleration")
+    return isinstance(section, dict) and section.get("enabled") is not False
+
+
+def dataset(document: Document) -> Iterator[Problem]:
+    """Yield what is wrong between the keys of a dataset's acceleration."""
+    yield from _time_column(document)
+    if is_on(document):
+        for key, message in _problems(document):
+            yield document.problem(("acceleration", key), message)
+
+
+def notices(document: Document) -> Iterator[str]:
+    """Yield a notice for each key of an enabled acceleration that is taken otherwise, or not."""
+    for key, message in _notices(_section(document)):
+        yield str(document.problem(("acceleration", key), message))
+
+
+def _problems(document: Document) -> Iterator[tuple[str, str]]:
+    section = _section(document)
+    yield from _engine(section)
+    yield from _refresh_mode(document, section)
+    yield from _retention(section)
+    yield from _on_conflict(section)
+    yield from _snapshots(section)
+
+
+def _time_column(document: Document) -> Iterator[Problem]:
+    section = _section(document)
+    if document.value.get("time_column") is not None:
+        return
+    needing = [
+        key
+        for key in ("refresh_data_window", "refresh_append_overlap")
+        if section.get(key) is not None
+    ]
+    if is_on(document) and section.get("retention_check_enabled") is True:
+        needing += ["retention_period"] * (section.get("retention_period") is not None)
+    for key in needing:
+        message = f"'{key}' needs the dataset's 'time_column'"
+        yield document.problem(("acceleration", key), message)
+
+
+def _engine(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    engine, mode = section.get("engine"), section.get("mode")
+    if engine == "arrow" and mode in _FILES:
+        yield "mode", "the engine 'arrow' keeps data in memory; write 'engine: file'"
+    if engine == "file" and mode == "memory":
+        yield "mode", f"the engine 'file' keeps data in files; write one of: {', '.join(_FILES)}"
+
+
+def _refresh_mode(document: Document, section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    written = section.get("refresh_mode")
+    if written in _UNBUILT_MODES:
+        known = ", ".join(accelerating.REFRESH_MODES)
+        yield "refresh_mode", f"'{written}' is not implemented yet; known: {known}"
+    if written is not None and not isinstance(written, str):
+        return
+    mode = accelerating.refresh_mode_of(written, _connector(document))
+    if mode == "append" and document.value.get("time_column") is None:
+        yield "refresh_mode", "'append' needs the dataset's 'time_column'"
+    is_file = accelerating.engine_of(section.get("engine"), section.get("mode")) == "file"
+    if mode == "changes" and is_file and section.get("primary_key") is None:
+        yield "refresh_mode", "'changes' needs a 'primary_key' with this engine"
+
+
+def _connector(document: Document) -> str:
+    try:
+        return names.split_origin(str(document.value.get("from"))).connector
+    except ValueError:
+        return ""
+
+
+def _retention(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    is_checked = section.get("retention_check_enabled") is True
+    if is_checked and not (section.get("retention_period") or section.get("retention_sql")):
+        yield (
+            "retention_check_enabled",
+            "there is nothing to check; add 'retention_period' or 'retention_sql'",
+        )
+
+
+def _on_conflict(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    actions, indexes = section.get("on_conflict"), section.get("indexes")
+    if not isinstance(actions, dict):
+        return
+    written = section.get("primary_key")
+    primary = _columns(written)
+    is_broken = written is not None and primary is None
+    unique = [key for key, value in _mapping(indexes).items() if value == "unique"]
+    known = {_columns(key) for key in unique} | {primary}
+    for key, action in actions.items():
+        if str(action).startswith("upsert") and written is None:
+            yield "on_conflict", f"'{action}' needs a 'primary_key'"
+        elif not is_broken and (wanted := _columns(key)) is not None and wanted not in known:
+            yield "on_conflict", f"'{key}' is neither the 'primary_key' nor a unique index"
+
+
+def _columns(text: object) -> frozenset[str] | None:
+    """Return the columns of a key, whose order does not matter, if they can be read."""
+    try:
+        return frozenset(keys.columns(text)) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _snapshots(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    trigger = section.get("snapshots_trigger") or "refresh_complete"
+    threshold = section.get("snapshots_trigger_threshold")
+    if threshold is None and trigger in ("time_interval", "stream_batches"):
+        yield "snapshots_trigger", f"'{trigger}' needs 'snapshots_trigger_threshold'"
+    if threshold is not None and not isinstance(threshold, list | dict):
+        try:
+            accelerating.threshold(trigger, str(threshold))
+        except ValueError as exc:
+            yield "snapshots_trigger_threshold", str(exc)
+
+
+def _notices(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    engine = section.get("engine")
+    if engine in _FOREIGN:
+        yield "engine", f"'{engine}' means the engine 'file' here: the data are kept in its files"
+        if section.get("params"):
+            yield "params", f"have no effect: those of '{engine}' are not for the engine 'file'"
+    if section.get("metrics"):
+        yield "metrics", "has no effect"
+    for key in ("retention_period", "retention_sql", "retention_check_interval"):
+        if section.get(key) is not None and section.get("retention_check_enabled") is not True:
+            yield key, "has no effect unless 'retention_check_enabled' is true"
+    is_jittered = section.get("refresh_jitter_enabled") is True
+    if section.get("refresh_jitter_max") is not None and not is_jittered:
+        yield "refresh_jitter_max", "has no effect unless 'refresh_jitter_enabled' is true"
+
+
+def _section(document: Document) -> dict[str, Any]:
+    return _mapping(document.value.get("acceleration"))
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,112 @@
+"""The `acceleration` section of datasets and views."""
+
+import re
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from caraway_core.manifest.shape.base import (
+    Anything,
+    Count,
+    CountOrNone,
+    Duration,
+    PositiveDuration,
+    Section,
+    Text,
+    Texts,
+    Written,
+)
+from caraway_core.partitions import keys
+
+_CRON_FIELD = re.compile(r"[\w*/,?#-]{1,100}")
+
+
+def _check_columns(text: str) -> str:
+    keys.columns(text)
+    return text
+
+
+def _columns_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _check_cron(text: str) -> str:
+    """Check the form only; the scheduler, which knows the calendar, checks the rest."""
+    fields = text.split()
+    if len(fields) != 5 or not all(map(_CRON_FIELD.fullmatch, fields)):
+        raise ValueError(
+            f"'{text}' is not a cron expression: five fields, in UTC, for example '0 3 * * MON-FRI'"
+        )
+    return text
+
+
+def _terms(value: object) -> object:
+    """Accept an expression, `{name: expression}`, and lists of them."""
+    items = value if isinstance(value, list) else [value]
+    if not all(isinstance(item, str | dict) for item in items):
+        raise ValueError("must be a list of expressions or of 'name: expression'")
+    terms = [term for item in items for term in _terms_of(item)]
+    cuts = {replace(term, name=None) for term in terms}
+    if len(cuts) < len(terms):
+        raise ValueError("holds the same expression twice")
+    return terms
+
+
+def _terms_of(item: object) -> list[keys.Term]:
+    if not isinstance(item, dict):
+        return [keys.parse(str(item))]
+    if not all(isinstance(text, str) for text in item.values()):
+        raise ValueError("must be a list of expressions or of 'name: expression'")
+    return [keys.parse(text, str(name)) for name, text in item.items()]
+
+
+Columns = Annotated[Text, AfterValidator(_check_columns)]
+"""A column, or several as `(a, b)`."""
+
+SortBy = Annotated[list[Columns], BeforeValidator(_columns_list)]
+
+
+class Acceleration(Section):
+    enabled: bool = True
+    engine: Literal["arrow", "file", "cayenne", "duckdb", "sqlite", "postgres", "turso"] | None = (
+        None
+    )
+    mode: Literal["memory", "file", "file_create", "file_update"] | None = None
+    refresh_mode: (
+        Literal[
+            "full", "append", "changes", "caching", "disabled", "changes_after_load", "snapshot"
+        ]
+        | None
+    ) = None
+    refresh_check_interval: PositiveDuration | None = None
+    refresh_cron: Annotated[Text, AfterValidator(_check_cron)] | None = None
+    refresh_sql: Text | None = None
+    refresh_data_window: PositiveDuration | None = None
+    refresh_append_overlap: Duration | None = None
+    refresh_retry_enabled: bool = True
+    refresh_retry_max_attempts: CountOrNone | None = None
+    refresh_jitter_enabled: bool = False
+    refresh_jitter_max: Duration | None = None
+    refresh_on_startup: Literal["auto", "always"] = "auto"
+    retention_period: PositiveDuration | None = None
+    retention_sql: Text | None = None
+    retention_check_interval: PositiveDuration | None = None
+    retention_check_enabled: bool = False
+    on_zero_results: Literal["return_empty", "use_source"] = "return_empty"
+    primary_key: Columns | None = None
+    indexes: dict[Columns, Literal["enabled", "unique"]] = Field(default_factory=dict)
+    on_conflict: dict[
+        Columns, Literal["drop", "upsert", "upsert_dedup", "upsert_dedup_by_row_id"]
+    ] = Field(default_factory=dict)
+    sort_by: SortBy = Field(default_factory=list)
+    partition_by: Annotated[list[keys.Term], BeforeValidator(_terms)] = Field(default_factory=list)
+    replicas: Annotated[Count, Field(le=100)] = 1
+    snapshots: Literal["disabled", "enabled", "bootstrap_only", "create_only"] = "disabled"
+    snapshots_trigger: Literal["refresh_complete", "time_interval", "stream_batches"] | None = None
+    snapshots_trigger_threshold: Written | None = None
+    snapshots_compaction: Literal["disabled", "enabled"] = "disabled"
+    snapshots_creation_policy: Literal["always", "on_change"] = "on_change"
+    write_mode: Literal["write_through", "write_back"] = "write_through"
+    params: Texts = Field(default_factory=dict)
+    metrics: Anything | list[Anything] | None = None
