@@ -11,7 +11,7 @@ from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
-from caraway_core.tables import FilesTable, MemoryTable, TableSpec
+from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec
 from caraway_engine import coercion, presence
 from caraway_engine.stages import TableFacts, safety, widest_reads
 from caraway_engine.stages.functions import Functions
@@ -19,6 +19,7 @@ from caraway_engine.stages.relations import kind, table_name, walk
 
 _SYSTEM = re.compile(r"^(?:caraway\.)?(?:runtime|information_schema)\.")
 _ALIAS = re.compile(r"^\s*SubqueryAlias: (\S+)", re.MULTILINE)
+_DESCRIPTION = re.compile(r"\A\s*(?:Explain|DescribeTable)")
 _DIAGNOSTIC = re.compile(r"\A\s*(?:Explain|Analyze|DescribeTable)")
 
 
@@ -81,6 +82,11 @@ def analyse(
     )
 
 
+def is_only_described(plan: str) -> bool:
+    """Whether a statement says how another one would run, and reads none of its rows."""
+    return bool(_DESCRIPTION.match(plan))
+
+
 def _files(names: Iterable[str], specs: Mapping[TableName, TableSpec]) -> frozenset[TableName]:
     """Choose the tables over files: of those that cast what they read only an alias is left."""
     return frozenset(name for name in map(_bare, names) if isinstance(specs.get(name), FilesTable))
@@ -103,10 +109,15 @@ def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
     for rel in walk(plan.relations[0].root.input):
         if kind(rel) == "read":
             name = table_name(rel)
-            spec = specs.get(name)
-            if not isinstance(spec, FilesTable) or len(spec.scans) != 1:
+            if not _is_shareable(specs.get(name)):
                 return f"table '{name}' is not one that executors can share"
     return None
+
+
+def _is_shareable(spec: TableSpec | None) -> bool:
+    if isinstance(spec, FilesTable):
+        return len(spec.scans) == 1
+    return isinstance(spec, StoredTable)
 
 
 def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mapping[TableName, int]:
@@ -144,14 +155,19 @@ def facts(
 ) -> dict[TableName, TableFacts]:
     """Tell the planner how large the tables are, and that those of `whole` are never divided."""
     return {
-        name: TableFacts(
-            sum(scan.size_bytes for scan in spec.scans),
-            len(spec.schema),
-            len(spec.scans) == 1 and name not in whole,
-        )
+        name: TableFacts(_size(spec), len(spec.schema), _is_divisible(spec) and name not in whole)
         for name, spec in specs.items()
-        if isinstance(spec, FilesTable)
+        if isinstance(spec, FilesTable | StoredTable)
     }
+
+
+def _size(spec: FilesTable | StoredTable) -> int:
+    parts = spec.scans if isinstance(spec, FilesTable) else spec.chunks
+    return sum(each.size_bytes for each in parts)
+
+
+def _is_divisible(spec: FilesTable | StoredTable) -> bool:
+    return len(spec.scans) == 1 if isinstance(spec, FilesTable) else len(spec.chunks) > 1
 
 
 def memory_tables(specs: Mapping[TableName, TableSpec]) -> frozenset[TableName]:

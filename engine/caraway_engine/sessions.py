@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from threading import Lock
@@ -33,10 +33,12 @@ from caraway_engine import (
     placeholders,
     plain,
     presence,
+    renaming,
     scalars,
     shares,
     sharing,
     statements,
+    stored,
     tables,
     whole_files,
 )
@@ -59,13 +61,24 @@ class _Plan:
     effect: statements.Effect
     is_product: bool
     files: presence.SingleFiles
+    stored: frozenset[TableName]
 
 
 class Session:
-    """Plans statements over the tables of one snapshot."""
+    """Plans statements over the tables of one snapshot.
 
-    def __init__(self, settings: EngineSettings, snapshot: CatalogSnapshot) -> None:
+    `chunks` are those of accelerated datasets that are in memory.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        snapshot: CatalogSnapshot,
+        chunks: stored.Chunks | None = None,
+    ) -> None:
         self.snapshot = snapshot
+        self._partitions = settings.target_partitions
+        self._chunks = chunks or stored.NoChunks()
         self._spills_to = settings.temp_directory
         measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
         self._context = contexts.new(
@@ -86,15 +99,23 @@ class Session:
         self._lock = Lock()
         self._view_reads: dict[str, frozenset[str]] = {}
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
+        self.versions: dict[TableName, stored.Version] = {}
         self._add_system_tables(snapshot.system)
         self._inputs = fragments.Inputs()
         self._whole_files = whole_files.WholeFiles()
         for context in self._contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self._inputs)
 
-    def install(self, *previous: "Session | None") -> dict[TableName, str]:
-        """Register every table; what is unchanged since one of `previous` is taken over."""
+    def install(
+        self, *previous: "Session | None", versions: Iterable[stored.Version] = ()
+    ) -> dict[TableName, str]:
+        """Register every table; what is unchanged since one of `previous` is taken over.
+
+        So are `versions` of accelerated datasets, some rows of which may be in memory already.
+        """
         failed: dict[TableName, str] = {}
+        known = [*chain.from_iterable(each.versions.values() for each in previous if each)]
+        self._add_versions([*known, *versions])
         views: dict[TableName, ViewTable] = {}
         kept = [each._installed for each in previous if each]
         for name, spec in self.snapshot.tables.items():
@@ -102,7 +123,6 @@ class Session:
                 views[name] = spec
                 continue
             if isinstance(spec, StoredTable):
-                failed[name] = "accelerated datasets cannot be read yet"
                 continue
             try:
                 self._add_table(name, spec, [each[name] for each in kept if name in each])
@@ -121,9 +141,11 @@ class Session:
         """Plan the statement and begin to run it; blocks while files are listed.
 
         Raises:
+            ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
+        self._fill(plan.stored)
         try:
             schema = self._schema(plan)
         except BaseException as exc:
@@ -143,14 +165,18 @@ class Session:
         """Plan a fragment and begin to run it; blocks while files are listed.
 
         Raises:
+            ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned or started, or does not give what the task says.
         """
         try:
             context = self._context
+            task, held = self._with_versions(task)
             narrowed = self._whole_files.narrowed(task.plan, task.shares, self.snapshot.tables)
-            fragment, made = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
+            fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
+            made = {**held, **files}
             dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
             text = dataframe.logical_plan().display_indent()
+            self._fill(self._stored(text))
             is_product = self._is_product(dataframe, text)
             if is_product:
                 context = self._serial
@@ -161,12 +187,48 @@ class Session:
             if narrowed:
                 whole_files.check_present(task.shares, made, context)
             elif task.shares:
-                plan = self._shared(context, dataframe, text, task, inputs)
+                plan = self._shared(context, dataframe, text, task, inputs, held)
                 start = partial(context.execute, plan, 0)
+        except stored.ChunksAwayError:
+            raise
         except BaseException as exc:
             raise self._translate(exc, planning=True) from exc
         effect = statements.Effect(written=None, reads_only_catalog=False)
-        return self._begin(_Plan(dataframe, effect, is_product, self._files(text)), schema, start)
+        files_read = self._files(text)
+        planned = _Plan(dataframe, effect, is_product, files_read, frozenset())
+        return self._begin(planned, schema, start)
+
+    def _with_versions(self, task: Task) -> tuple[Task, dict[str, Table]]:
+        """Have the fragment read tables of its shares of accelerated datasets."""
+        mine = [share for share in task.shares if share.table in self.versions]
+        if not mine:
+            return task, {}
+        found = {
+            share.table: self.versions[share.table].share(
+                tuple(piece.path for piece in share.pieces), self._chunks
+            )
+            for share in mine
+        }
+        stored.check_present(found.values())
+        names = {table: f"chunks of {table}" for table in found}
+        renamed = renaming.renamed(task.plan, names)
+        for table in names.keys() - renamed.read:
+            raise sharing.unread(table)
+        others = tuple(share for share in task.shares if share.table not in found)
+        made = {names[table]: each for table, each in found.items() if isinstance(each, Table)}
+        return replace(task, plan=renamed.fragment, shares=others), made
+
+    def _fill(self, tables: Iterable[TableName]) -> None:
+        """Have the rows of whole tables in memory."""
+        stored.check_present(self.versions[table].fill(self._chunks) for table in tables)
+
+    def _stored(self, plan: str) -> frozenset[TableName]:
+        """Return the accelerated datasets whose rows a plan reads, also behind views."""
+        if not self.versions or distribution.is_only_described(plan):
+            return frozenset()
+        names = presence.tables_read(plan)
+        behind = chain.from_iterable(self._view_reads.get(self._bare(name), ()) for name in names)
+        return frozenset(map(TableName, map(self._bare, {*names, *behind}))) & self.versions.keys()
 
     def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
         """List the files that a table is read from now, or None if no share of it can be read.
@@ -176,6 +238,8 @@ class Session:
         """
         if table not in self._installed:
             return None
+        if table in self.versions:
+            return self.versions[table].pieces()
         spec, made = self._installed[table]
         if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
             return None
@@ -193,6 +257,7 @@ class Session:
         text: str,
         task: Task,
         inputs: Sequence[TaskTable],
+        held: Mapping[str, Table],
     ) -> Any:
         names = {TableName(self._bare(name)): n for name, n in sharing.reads(text).items()}
         specs = {name: spec for name in names if (spec := self.snapshot.tables.get(name))}
@@ -201,7 +266,7 @@ class Session:
             plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
             if plan is None:
                 unmeasured = self._unmeasured[context]
-                dataframe = fragments.plan(unmeasured, task.plan, self._inputs, inputs)
+                dataframe = fragments.plan(unmeasured, task.plan, self._inputs, inputs, held)
                 plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
         except BaseException as exc:
             raise self._translate(exc, planning=False) from exc
@@ -268,7 +333,13 @@ class Session:
         except BaseException as exc:
             raise self._refine(self._translate(exc, planning=True), statement) from exc
         statements.check_writes(text, statement.writable)
-        plan = _Plan(dataframe, statements.effect(text), is_product, self._files(text))
+        effect = statements.effect(text)
+        if effect.written in self.versions:
+            raise QueryForbiddenError(
+                f"dataset '{effect.written}' is accelerated: its rows are changed at its source, "
+                "and come here with a refresh"
+            )
+        plan = _Plan(dataframe, effect, is_product, self._files(text), self._stored(text))
         if cacheable and plan.effect.reads_only_catalog:
             self._remember(statement.sql, plan)
         return plan
@@ -346,6 +417,16 @@ class Session:
                 catalog.register_schema(schema_name, Schema.memory_schema())
             catalog.schema(schema_name or "public").register_table(bare, table)
         self._installed[name] = (spec, table)
+
+    def _add_versions(self, known: Sequence[stored.Version]) -> None:
+        specs = {
+            name: spec
+            for name, spec in self.snapshot.tables.items()
+            if isinstance(spec, StoredTable)
+        }
+        for name, version in stored.versions_of(specs, known, self._partitions):
+            self.versions[name] = version
+            self._register(name, version.spec, version.table)
 
     def _add_views(self, views: Mapping[TableName, ViewTable]) -> dict[TableName, str]:
         """Views may read views: keep going round while at least one more can be planned."""

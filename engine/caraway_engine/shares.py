@@ -2,20 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
 
 from caraway_core.protocols.fleet import Piece
 
 _NEARLY_EVEN = 1.2
 """The largest share may be so much larger than the mean before files are split."""
+_LOAD_BOUND = 1.05
+_KEPT_DEALS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
-    """A file that a table is read from; `is_splittable` says whether a task can read a range."""
+    """A file that a table is read from; `is_splittable` says whether a task can read a range.
+
+    What executors have read of one that `is_kept` stays in their memory.
+    """
 
     path: str
     size_bytes: int
     is_splittable: bool
+    is_kept: bool = False
 
 
 def cut(files: Sequence[ListedFile], count: int) -> tuple[tuple[Piece, ...], ...]:
@@ -31,6 +39,40 @@ def cut(files: Sequence[ListedFile], count: int) -> tuple[tuple[Piece, ...], ...
     shares, sizes = _dealt([file for file in files if not file.is_splittable], count)
     fill([file for file in files if file.is_splittable], shares, sizes)
     return tuple(map(tuple, shares))
+
+
+@lru_cache(maxsize=_KEPT_DEALS)
+def place(files: tuple[ListedFile, ...], owners: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
+    """Deal whole files so that each stays with its owner, as far as the load allows.
+
+    By rendezvous: of another owner that comes or goes each of the others notices only its own
+    part. Whoever has its part already leaves files to the next; no share is larger than the mean
+    by more than a file.
+    """
+    shares: list[list[ListedFile]] = [[] for _ in owners]
+    rooms = [sum(file.size_bytes for file in files) / len(owners) * _LOAD_BOUND] * len(owners)
+    ranked = [(_ranks(file.path, owners), file) for file in files]
+    # The surest first: who is turned away should be the one that hardly cares.
+    for ranks, file in sorted(ranked, key=lambda each: (-each[0][0][0], each[1].path)):
+        chosen = next((number for _, number in ranks if rooms[number] >= file.size_bytes), None)
+        if chosen is None:
+            chosen = max(range(len(owners)), key=rooms.__getitem__)
+        rooms[chosen] -= file.size_bytes
+        shares[chosen].append(file)
+    order = {file: number for number, file in enumerate(files)}
+    return tuple(
+        tuple(piece(file, 0, file.size_bytes) for file in sorted(share, key=order.__getitem__))
+        for share in shares
+    )
+
+
+def _ranks(path: str, owners: Sequence[str]) -> list[tuple[int, int]]:
+    scores = ((_score(path, owner), number) for number, owner in enumerate(owners))
+    return sorted(scores, reverse=True)
+
+
+def _score(path: str, owner: str) -> int:
+    return int.from_bytes(blake2b(f"{owner}/{path}".encode(), digest_size=8).digest())
 
 
 def _dealt(files: Sequence[ListedFile], count: int) -> tuple[list[list[Piece]], list[int]]:

@@ -50,6 +50,13 @@ def reads(plan: str) -> Counter[str]:
     return Counter(_READ.findall(plan))
 
 
+def unread(table: TableName) -> ExecutionError:
+    return ExecutionError(
+        f"a task has a share of dataset '{table}', which its fragment does not read; "
+        "this is a fault of the planner: please report it"
+    )
+
+
 def file_leaves_of(plan: ExecutionPlan) -> Iterator[Leaf]:
     """Yield the scans of files in a physical plan.
 
@@ -100,10 +107,7 @@ class Sharing:
         self._roots = {name: roots(spec) for name, spec in tables.items()}
         for name, count in self._expected.items():
             if not count:
-                raise ExecutionError(
-                    f"a task has a share of dataset '{name}', which its fragment does not read; "
-                    "this is a fault of the planner: please report it"
-                )
+                raise unread(name)
 
     def restrict(
         self, plan: ExecutionPlan, context: SessionContext, *, is_measured: bool

@@ -13,15 +13,12 @@ from threading import Lock
 
 from datafusion import SessionContext
 from datafusion.catalog import Table
-from substrait.plan_pb2 import Plan
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import FilesTable, MemoryTable, TableSpec
-from caraway_engine import sharing, tables
-from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
-from caraway_engine.stages.relations import kind, table_name, walk
+from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec
+from caraway_engine import renaming, sharing, tables
 
 _CACHED_TABLES = 256
 _LOCAL = "file://"
@@ -48,13 +45,15 @@ class WholeFiles:
         """Have a fragment read tables of its shares; None if that is not known to be right."""
         if not shares or not all(_is_whole(share, specs.get(share.table)) for share in shares):
             return None
-        renamed = _renamed(fragment, shares, specs)
-        if renamed is None:
+        names = {share.table: _name(share.table) for share in shares}
+        renamed = renaming.renamed(fragment, names)
+        # A view may stand for a shared table, and a share that is not read is a fault: not here.
+        if names.keys() - renamed.read or not all(_is_plain(specs.get(n)) for n in renamed.left):
             return None
         made = {_name(share.table): self._table(share, specs[share.table]) for share in shares}
         if any(table.kind == "view" for table in made.values()):
             return None  # A fragment's read takes columns, which the engine does of no view.
-        return Narrowed(renamed, made)
+        return Narrowed(renamed.fragment, made)
 
     def _table(self, share: Share, spec: TableSpec) -> Table:
         assert isinstance(spec, FilesTable)
@@ -109,32 +108,12 @@ def _size(path: str) -> int | None:
         return None
 
 
-def _renamed(
-    fragment: bytes, shares: Sequence[Share], specs: Mapping[TableName, TableSpec]
-) -> bytes | None:
-    """Name the tables of shares in place of those of the catalog.
-
-    A view may stand for a shared table, and a share that is not read is a fault: not here.
-    """
-    plan = Plan()
-    plan.ParseFromString(fragment)
-    unread = {share.table for share in shares}
-    shared = frozenset(unread)
-    for rel in walk(plan.relations[0].rel):
-        if kind(rel) != "read" or rel.read.named_table.names[0] == INPUT_SCHEMA:
-            continue
-        table = table_name(rel)
-        if not isinstance(specs.get(table), FilesTable):
-            return None
-        if table in shared:
-            unread.discard(table)
-            del rel.read.named_table.names[:]
-            rel.read.named_table.names.extend((INPUT_SCHEMA, INPUT_PREFIX + _name(table)))
-    return None if unread else bytes(plan.SerializeToString())
-
-
 def _name(table: TableName) -> str:
     return f"share of {table}"
+
+
+def _is_plain(spec: TableSpec | None) -> bool:
+    return isinstance(spec, FilesTable | StoredTable)
 
 
 def _is_whole(share: Share, spec: TableSpec | None) -> bool:

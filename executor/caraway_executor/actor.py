@@ -36,7 +36,9 @@ from caraway_core.protocols.fleet import (
 from caraway_core.protocols.wire import InputShape, PackedPage, Standing
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
+from caraway_core.tables import StoredTable
 from caraway_engine.contexts import EngineSettings
+from caraway_engine.stored import Loaded
 from caraway_executor import metrics
 from caraway_executor.host_files import HostFiles
 from caraway_executor.tallies import ExecutorTallies
@@ -80,6 +82,18 @@ class ExecutorActor:
 
     async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         return await self._do(self._install(catalog))
+
+    async def load(
+        self,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str] | None = None,
+    ) -> Loaded:
+        return await self._do(self._worker.load(origin, table, spec, chunks))
+
+    async def forget(self, origin: str, table: TableName) -> None:
+        self._loop.call_soon_threadsafe(self._worker.forget, origin, table)
 
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> PackedPage:
         return wire.pack(await self._do(self._worker.open(query_id, statement, origin)))

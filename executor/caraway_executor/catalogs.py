@@ -11,8 +11,10 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.fleet import TableCatalog
 from caraway_engine.contexts import EngineSettings
+from caraway_executor.chunks import KeptChunks
 from caraway_executor.host_files import HostFiles
 from caraway_executor.local import LocalExecutor
+from caraway_executor.room import Room
 from caraway_executor.stores import Stores
 
 FORGOTTEN_S = 600.0
@@ -37,12 +39,17 @@ class Catalogs:
     """
 
     def __init__(
-        self, settings: EngineSettings, clock: Callable[[], float], files: HostFiles
+        self,
+        settings: EngineSettings,
+        clock: Callable[[], float],
+        files: HostFiles,
+        room: Room | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._files = files
         self._stores = Stores()
+        self._chunks = KeptChunks(self._stores, room or Room(settings.memory_limit_bytes))
         self._held: dict[str, _Held] = {}
         self._work: Counter[str] = Counter()
         self._installing = Lock()
@@ -55,13 +62,19 @@ class Catalogs:
         """Take a catalog; returns what could not be installed."""
         with self._installing:
             held = self._held.get(catalog.origin)
-            executor = held.executor if held else LocalExecutor(self._settings, self._stores)
+            executor = held.executor if held else self._made()
             others = [each.executor for each in self._held.values() if each is not held]
             here = self._files.localized(catalog)
             snapshot = CatalogSnapshot(catalog.version, here.tables, {})
             failed = executor.install(snapshot, others)
             self._held[catalog.origin] = _Held(executor, catalog.version, self._clock())
         return {**failed, **here.failed}
+
+    @property
+    def holds(self) -> tuple[TableName, ...]:
+        """The accelerated datasets of which there are rows in memory."""
+        held = self._held.copy().values()
+        return tuple(sorted({name for each in held for name in each.executor.holds}))
 
     def executor(self, origin: str) -> LocalExecutor:
         """Return what runs statements over a catalog.
@@ -92,10 +105,15 @@ class Catalogs:
             self.touch(origin)
 
     def forget_unused(self, busy: Container[str] = ()) -> None:
-        """Let go of the catalogs of schedulers that were not heard of for long, busy ones apart."""
+        """Let go of the catalogs of schedulers that were not heard of for long, busy ones apart.
+
+        And of the rows that were not read for long and that other executors read by now.
+        """
         if not self._installing.acquire(blocking=False):
             return
         try:
+            for held in self._held.values():
+                held.executor.let_go()
             oldest_s = self._clock() - FORGOTTEN_S
             for origin, held in sorted(self._held.items(), key=lambda item: item[1].touched_s):
                 is_busy = origin in self._work or origin in busy
@@ -109,3 +127,7 @@ class Catalogs:
     def close(self) -> None:
         for held in self._held.values():
             held.executor.close()
+        self._chunks.close()
+
+    def _made(self) -> LocalExecutor:
+        return LocalExecutor(self._settings, self._stores, self._chunks)

@@ -6,23 +6,31 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import chain
+from typing import TypeVar
 
 from caraway_core.errors import CatalogMovedError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.tables import StoredTable
 from caraway_engine import processes
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.sessions import Session
+from caraway_engine.stored import Chunk, ChunksAwayError, Loaded, Version
 from caraway_engine.streams import EngineStream
+from caraway_executor.chunks import KeptChunks
 from caraway_executor.collecting import PlainStream
+from caraway_executor.kept_sessions import Kept
 from caraway_executor.products import Products
+from caraway_executor.room import Room
 from caraway_executor.stores import Stores
 from caraway_executor.storing import StoringStream
 
 _PLANNING_THREADS = 8
 _KEPT_SESSIONS = 3
+_Result = TypeVar("_Result")
 
 
 class LocalExecutor:
@@ -32,12 +40,19 @@ class LocalExecutor:
     nothing they read is taken from under them.
     """
 
-    def __init__(self, settings: EngineSettings, stores: Stores | None = None) -> None:
+    def __init__(
+        self,
+        settings: EngineSettings,
+        stores: Stores | None = None,
+        chunks: KeptChunks | None = None,
+    ) -> None:
         processes.prepare()
         self._settings = settings
         self._stores = stores or Stores()
+        self._chunks = chunks or KeptChunks(self._stores, Room(settings.memory_limit_bytes))
         self._session: Session | None = None
-        self._kept: OrderedDict[CatalogVersion, Session] = OrderedDict()
+        self._kept: OrderedDict[CatalogVersion, Kept] = OrderedDict()
+        self._coming: dict[TableName, Version] = {}
         self._products = Products(max(1, settings.target_partitions - 1))
         # Planning lists files and may block on a remote store; its threads are its own, so that
         # slow planning never starves the encoding of answers.
@@ -52,16 +67,62 @@ class LocalExecutor:
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
     ) -> Mapping[TableName, str]:
         """Take a snapshot, with what is unchanged in it from the one before, or from others."""
-        session = Session(self._settings, snapshot)
-        failed = session.install(self._session, *(each.session for each in others))
+        session = Session(self._settings, snapshot, self._chunks)
+        coming = [*chain.from_iterable(each._coming.values() for each in (self, *others))]
+        failed = session.install(self._session, *(each.session for each in others), versions=coming)
         self._session = session
+        here = list(session.versions.values())
+        self._coming = {name: each for name, each in self._coming.items() if each not in here}
         self._keep(session)
         return failed
+
+    async def load(
+        self, table: TableName, spec: StoredTable, chunks: Sequence[str] | None = None
+    ) -> Loaded:
+        """Bring a version of a dataset into memory, or those chunks of it.
+
+        It may be one that no catalog names yet: it is kept for the catalog that will, until then
+        or until another one is loaded.
+
+        Raises:
+            OutOfMemoryQueryError: it does not fit; what was there before stays.
+            ExecutionError: it cannot be read.
+        """
+        version = self._version(table, spec)
+        names = version.names if chunks is None else tuple(chunks)
+        await self._started_with_chunks(partial(version.load, names, self._chunks))
+        if self._session is None or version not in self._session.versions.values():
+            self._coming[table] = version
+        return version.sizes(names)
+
+    def forget(self, table: TableName) -> None:
+        """Let go of a version that was loaded and that no catalog names."""
+        self._coming.pop(table, None)
+
+    @property
+    def holds(self) -> tuple[TableName, ...]:
+        """The accelerated datasets of which there are rows in memory."""
+        versions = self._session.versions if self._session else {}
+        return tuple(sorted(name for name, each in versions.items() if each.is_held))
+
+    def let_go(self) -> None:
+        """Let go of rows that other executors read by now."""
+        for version in self._session.versions.values() if self._session else ():
+            version.let_go()
+
+    def _version(self, table: TableName, spec: StoredTable) -> Version:
+        current = self._session.versions.get(table) if self._session else None
+        for known in (current, self._coming.get(table)):
+            if known is not None and known.spec == spec:
+                return known
+        return Version(table, spec, self._settings.target_partitions)
 
     def _keep(self, session: Session) -> None:
         """Keep a few sessions: tasks of one query must all see the catalog it was planned over."""
         kept = OrderedDict(self._kept)
-        kept[session.snapshot.version] = session
+        for each in kept.values():
+            each.loosen(session)
+        kept[session.snapshot.version] = Kept(session)
         kept.move_to_end(session.snapshot.version)
         while len(kept) > _KEPT_SESSIONS:
             kept.popitem(last=False)
@@ -88,14 +149,17 @@ class LocalExecutor:
             CatalogMovedError: that catalog is not here.
             QueryError: it cannot be planned or started.
         """
-        session = self._kept.get(task.catalog_version)
-        if session is None:
+        kept = self._kept.get(task.catalog_version)
+        if kept is None:
             raise CatalogMovedError(task.catalog_version)
+        session = kept.session()
+        if session is None:
+            session = await asyncio.to_thread(self._reopened, kept)
         start = partial(session.run, task, inputs)
         if task.store is None:
-            return await self._started(start, task.in_background)
+            return await self._started_over(kept, start, task)
         store = await self._stores.at(task.store.place)
-        stream = await self._started(start, task.in_background)
+        stream = await self._started_over(kept, start, task)
         return StoringStream(PlainStream(stream, task.schema), task.store, store)
 
     async def stored(self, stream: BatchStream, order: StoreOrder) -> BatchStream:
@@ -111,15 +175,39 @@ class LocalExecutor:
             raise
         return StoringStream(stream, order, store)
 
+    async def _started_over(
+        self, kept: Kept, start: Callable[[], EngineStream], task: Task
+    ) -> EngineStream:
+        stream = await self._started(start, task.in_background)
+        kept.loosen(self._session)
+        return stream
+
     async def _started(
         self, start: Callable[[], EngineStream], in_background: bool
     ) -> EngineStream:
         loop = asyncio.get_running_loop()
-        stream = await loop.run_in_executor(self._planning, start)
+        stream = await self._started_with_chunks(start)
         if stream.is_product:
             await self._products.enter(in_background=in_background)
             stream.on_end = partial(self._leave_product, loop, in_background)
         return stream
+
+    async def _started_with_chunks(self, start: Callable[[], _Result]) -> _Result:
+        """Start what may read chunks that are not in memory, and bring them."""
+        loop = asyncio.get_running_loop()
+        held: list[Chunk] = []
+        while True:
+            try:
+                return await loop.run_in_executor(self._planning, start)
+            except ChunksAwayError as exc:
+                held += await self._chunks.bring(exc.wanted)
+
+    def _reopened(self, kept: Kept) -> Session:
+        """Make the session of an earlier catalog again; it lives as long as what reads it."""
+        session = Session(self._settings, kept.snapshot, self._chunks)
+        session.install(self._session)
+        kept.reopened(session)
+        return session
 
     def _leave_product(
         self, loop: asyncio.AbstractEventLoop, in_background: bool, is_whole: bool
@@ -134,3 +222,5 @@ class LocalExecutor:
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._session = None
         self._kept = OrderedDict()
+        self._coming = {}
+        self._coming = {}

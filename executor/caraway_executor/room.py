@@ -1,8 +1,9 @@
-"""Memory for the rows that tasks make, until they are in the object store."""
+"""Memory for the rows that tasks make, until they are in the object store, and for chunks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import RLock
 
 from caraway_core.errors import OutOfMemoryQueryError
 
@@ -11,12 +12,30 @@ from caraway_core.errors import OutOfMemoryQueryError
 class Room:
     """Shared by all tasks of an executor; None is without limit.
 
-    The engine does not count rows that have left it, so without this a stage that makes more than
-    fits would have the kernel end the process, and every other query there with it.
+    The engine does not count rows that have left it, nor those of accelerated datasets, so
+    without this a stage that makes more than fits would have the kernel end the process, and
+    every other query there with it.
     """
 
     limit_bytes: int | None = None
     taken_bytes: int = field(default=0, init=False)
+    # What is given back when an object goes may come in the middle of anything.
+    _lock: RLock = field(default_factory=RLock, init=False, repr=False)
+
+    def has(self, size_bytes: int) -> bool:
+        return self.limit_bytes is None or self.taken_bytes + size_bytes <= self.limit_bytes
+
+    def take(self, size_bytes: int) -> bool:
+        """Count bytes that are kept; returns whether they fit beside what is there."""
+        with self._lock:
+            fits = self.has(size_bytes)
+            if fits:
+                self.taken_bytes += size_bytes
+            return fits
+
+    def give(self, size_bytes: int) -> None:
+        with self._lock:
+            self.taken_bytes -= size_bytes
 
     @contextmanager
     def place(self) -> Iterator["Place"]:
@@ -24,7 +43,7 @@ class Room:
         try:
             yield place
         finally:
-            self.taken_bytes -= place.taken_bytes
+            self.give(place.taken_bytes)
 
 
 @dataclass(slots=True)
@@ -40,12 +59,11 @@ class Place:
         Raises:
             OutOfMemoryQueryError: they do not fit beside what is there.
         """
-        room = self.room
-        if room.limit_bytes is not None and room.taken_bytes + size_bytes > room.limit_bytes:
+        if not self.room.take(size_bytes):
             raise OutOfMemoryQueryError(
                 f"a stage of the query needs more memory than its executor may use: the rows that "
-                f"it passes on, with those of other queries, exceed {room.limit_bytes >> 20} MiB. "
+                f"it passes on, with those of other queries, exceed "
+                f"{(self.room.limit_bytes or 0) >> 20} MiB. "
                 "Select fewer columns or rows, add executors, or give them more with --memory."
             )
-        room.taken_bytes += size_bytes
         self.taken_bytes += size_bytes

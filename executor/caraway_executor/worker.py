@@ -22,7 +22,9 @@ from caraway_core.protocols.fleet import (
     Task,
     TaskTable,
 )
+from caraway_core.tables import StoredTable
 from caraway_engine.contexts import EngineSettings
+from caraway_engine.stored import Loaded
 from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
@@ -49,9 +51,9 @@ class Worker:
     ) -> None:
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
         self._files = files or HostFiles(None, clock)
-        self._catalogs = Catalogs(settings, clock, self._files)
-        self._places = Places(max(1, settings.target_partitions))
         self._room = Room(settings.memory_limit_bytes)
+        self._catalogs = Catalogs(settings, clock, self._files, self._room)
+        self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
         self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
@@ -70,6 +72,7 @@ class Worker:
             failed_tasks=self._failed,
             memory_used_bytes=_resident_bytes(),
             catalogs=self._catalogs.versions,
+            holds=self._catalogs.holds,
         )
 
     async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
@@ -87,6 +90,28 @@ class Worker:
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         """Take a catalog, beside those of other schedulers; blocks."""
         return self._catalogs.install(catalog)
+
+    async def load(
+        self,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str] | None = None,
+    ) -> Loaded:
+        """Bring a version of an accelerated dataset, or some chunks of it, into memory.
+
+        It is kept for the catalog of the origin that will name it.
+
+        Raises:
+            ShuttingDownError: the executor is draining, or has no catalog of the origin.
+            QueryError: it does not fit, or cannot be read; what was there before stays.
+        """
+        loading = self._load(origin, table, spec, chunks)
+        return await self._work(new_query_id(), origin, loading)
+
+    def forget(self, origin: str, table: TableName) -> None:
+        """Let go of a version that was loaded and that will not be used."""
+        self._catalogs.executor(origin).forget(table)
 
     async def probe(self) -> None:
         """Run the smallest of statements over a catalog that is here. Raises as `open` does."""
@@ -147,6 +172,11 @@ class Worker:
                 task.cancel()
         await self._cursors.aclose()
         self._catalogs.close()
+
+    async def _load(
+        self, origin: str, table: TableName, spec: StoredTable, chunks: Sequence[str] | None
+    ) -> Loaded:
+        return await self._catalogs.executor(origin).load(table, spec, chunks)
 
     async def _open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
         stream = await self._catalogs.executor(origin).execute(query_id, statement)

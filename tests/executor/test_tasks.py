@@ -167,7 +167,8 @@ async def test_task_over_the_memory_limit_fails_and_the_next_one_works() -> None
 
 async def test_full_disk_is_named_when_rows_do_not_fit_in_memory(tmp_path: Path) -> None:
     of = worker({}, EngineSettings(1, 24_000_000, tmp_path / "spilled"))
-    session = of._catalogs.executor("here")._kept[CatalogVersion(1)]
+    session = of._catalogs.executor("here").session
+    assert session is not None
     size = "SET datafusion.runtime.max_temp_directory_size = '1M'"
     session._context.sql(size).collect()
     rows = rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))

@@ -1,0 +1,38 @@
+"""Names of tables in a fragment: those of shares stand where those of the catalog stood."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from substrait.plan_pb2 import Plan
+
+from caraway_core.ids import TableName
+from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
+from caraway_engine.stages.relations import kind, table_name, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed:
+    """A fragment, the tables whose names were replaced, and those that it reads by their own."""
+
+    fragment: bytes
+    read: frozenset[TableName]
+    left: frozenset[TableName]
+
+
+def renamed(fragment: bytes, names: Mapping[TableName, str]) -> Renamed:
+    """Have a fragment read tables of the catalog as inputs of other names."""
+    plan = Plan()
+    plan.ParseFromString(fragment)
+    read: set[TableName] = set()
+    left: set[TableName] = set()
+    for rel in walk(plan.relations[0].rel):
+        if kind(rel) != "read" or rel.read.named_table.names[0] == INPUT_SCHEMA:
+            continue
+        table = table_name(rel)
+        if table in names:
+            read.add(table)
+            del rel.read.named_table.names[:]
+            rel.read.named_table.names.extend((INPUT_SCHEMA, INPUT_PREFIX + names[table]))
+        else:
+            left.add(table)
+    return Renamed(bytes(plan.SerializeToString()), frozenset(read), frozenset(left))

@@ -1,0 +1,110 @@
+"""Chunks of accelerated datasets: read once, and in memory for as long as anybody holds them."""
+
+import asyncio
+import weakref
+from collections.abc import Iterable
+from itertools import chain
+
+from caraway_core.errors import CarawayError, ExecutionError, OutOfMemoryQueryError
+from caraway_core.ids import TableName
+from caraway_core.protocols.results import ChunkInfo
+from caraway_engine.stored import Chunk, Wanted
+from caraway_executor.room import Room
+from caraway_executor.stores import Stores
+
+_READS = 4
+"""Chunks on their way at once for one statement."""
+
+
+class KeptChunks:
+    """The chunks that are in the memory of this process, by the checksums of their bytes.
+
+    So catalogs and versions that name the same chunk share it, wherever it was read from.
+    `bring` is for one event loop; `held` is for any thread.
+    """
+
+    def __init__(self, stores: Stores, room: Room) -> None:
+        self._stores = stores
+        self._room = room
+        self._held: weakref.WeakValueDictionary[str, Chunk] = weakref.WeakValueDictionary()
+        self._reading: dict[str, asyncio.Task[Chunk]] = {}
+
+    def held(self, chunk: ChunkInfo) -> Chunk | None:
+        return self._held.get(chunk.sha256)
+
+    async def bring(self, wanted: Iterable[Wanted]) -> list[Chunk]:
+        """Read what is not in memory; it stays for as long as the caller, or a session, holds it.
+
+        Raises:
+            OutOfMemoryQueryError: it does not fit.
+            ExecutionError: a chunk is missing or damaged, or its store cannot be opened.
+        """
+        found: list[Chunk] = []
+        for each in wanted:
+            self._check_fits(each)
+            waiting = iter(each.chunks)
+            reads = [asyncio.ensure_future(self._read_each(each, waiting)) for _ in range(_READS)]
+            try:
+                found += chain.from_iterable(await asyncio.gather(*reads))
+            finally:
+                for read in reads:
+                    read.cancel()
+        return found
+
+    def close(self) -> None:
+        for task in list(self._reading.values()):
+            task.cancel()
+
+    async def _read_each(self, wanted: Wanted, chunks: Iterable[ChunkInfo]) -> list[Chunk]:
+        return [await self._chunk(wanted, chunk) for chunk in chunks]
+
+    async def _chunk(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
+        if (known := self.held(chunk)) is not None:
+            return known
+        reading = self._reading.get(chunk.sha256)
+        if reading is None:
+            reading = asyncio.ensure_future(self._read(wanted, chunk))
+            self._reading[chunk.sha256] = reading
+            reading.add_done_callback(lambda _: self._reading.pop(chunk.sha256, None))
+        # Shielded: others may wait for the same chunk.
+        return await asyncio.shield(reading)
+
+    async def _read(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
+        if not self._room.take(chunk.size_bytes):
+            raise self._too_large(wanted)
+        made: Chunk | None = None
+        try:
+            store = await self._stores.at(wanted.spec.place)
+            batches = [batch async for batch in store.read_chunk(wanted.spec.key, chunk)]
+            made = Chunk(tuple(batches))
+        except CarawayError as exc:
+            raise _unreadable(wanted.table, exc.message) from exc
+        finally:
+            if made is None:
+                self._room.give(chunk.size_bytes)
+        weakref.finalize(made, self._room.give, chunk.size_bytes).atexit = False
+        self._held[chunk.sha256] = made
+        return made
+
+    def _check_fits(self, wanted: Wanted) -> None:
+        """Refuse at once what cannot fit, before half of it is read."""
+        away = {chunk.sha256: chunk.size_bytes for chunk in wanted.chunks if not self.held(chunk)}
+        if not self._room.has(sum(away.values())):
+            raise self._too_large(wanted)
+
+    def _too_large(self, wanted: Wanted) -> OutOfMemoryQueryError:
+        needed = sum(chunk.size_bytes for chunk in wanted.chunks)
+        limit = (self._room.limit_bytes or 0) >> 20
+        return OutOfMemoryQueryError(
+            f"dataset '{wanted.table}' does not fit in the memory of its executor: {needed:,} "
+            f"bytes of its rows have to be read, {self._room.taken_bytes:,} are taken, and the "
+            f"limit is {limit} MiB. Accelerate fewer columns or rows, add executors, or give them "
+            "more memory."
+        )
+
+
+def _unreadable(table: TableName, cause: str) -> ExecutionError:
+    return ExecutionError(
+        f"dataset '{table}': a part of its accelerated rows cannot be read ({cause}); refresh the "
+        "dataset"
+    )

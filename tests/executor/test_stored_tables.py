@@ -1,0 +1,272 @@
+import asyncio
+import datetime as dt
+import gc
+import weakref
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, QueryForbiddenError
+from caraway_core.ids import TableName, new_query_id
+from caraway_core.protocols.dispatch import Statement
+from caraway_core.tables import StoredTable, TableSpec
+from caraway_engine.contexts import EngineSettings
+from caraway_executor.local import LocalExecutor
+from tests.kit.engine import memory, snapshot
+from tests.kit.stored import path_of, stored
+
+T = TableName("t")
+NUMBERS = pa.table({"k": pa.array(range(1000)), "g": pa.array([n % 7 for n in range(1000)])})
+
+
+def executor(
+    tables: Mapping[str, TableSpec | str], memory_limit_bytes: int | None = None
+) -> LocalExecutor:
+    local = LocalExecutor(EngineSettings(2, memory_limit_bytes))
+    assert local.install(snapshot(tables)) == {}
+    return local
+
+
+async def table(local: LocalExecutor, sql: str, **options: Any) -> pa.Table:
+    stream = await local.execute(new_query_id(), Statement(sql, {}, **options))
+    batches = [batch async for batch in stream]
+    return pa.Table.from_batches(batches, schema=stream.schema)
+
+
+async def value(local: LocalExecutor, sql: str) -> object:
+    return (await table(local, sql)).column(0)[0].as_py()
+
+
+def everything() -> pa.Table:
+    zone = dt.timezone(dt.timedelta(hours=2))
+    return pa.table({
+        "i": pa.array([1, None, 3], pa.int8()),
+        "u": pa.array([1, None, 2**64 - 1], pa.uint64()),
+        "f": [1.5, None, float("nan")],
+        "b": [True, None, False],
+        "s": ["a", None, ""],
+        "large": pa.array(["a", None, "b"], pa.large_string()),
+        "view": pa.array(["a text of more than twelve", None, "b"], pa.string_view()),
+        "bytes": [b"a", None, b""],
+        "byte_view": pa.array([b"a", None, b"some more than twelve"], pa.binary_view()),
+        "fixed": pa.array([b"ab", None, b"cd"], pa.binary(2)),
+        "d": pa.array([Decimal("1.23"), None, Decimal("-9.99")], pa.decimal128(5, 2)),
+        "wide": pa.array([Decimal("1.23"), None, Decimal("-9.99")], pa.decimal256(50, 2)),
+        "day": [dt.date(2024, 2, 29), None, dt.date(1969, 1, 1)],
+        "time": [dt.time(1, 2, 3, 4), None, dt.time(0)],
+        "at": pa.array([dt.datetime(2024, 1, 1), None, dt.datetime(1900, 1, 1)],
+                       pa.timestamp("ns")),
+        "zoned": pa.array([dt.datetime(2024, 1, 1, tzinfo=zone), None, None],
+                          pa.timestamp("ms", "Europe/Berlin")),
+        "took": pa.array([dt.timedelta(seconds=1), None, None], pa.duration("us")),
+        "dict": pa.array(["x", None, "x"]).dictionary_encode(),
+        "list": pa.array([[1, None], None, []], pa.list_(pa.int32())),
+        "three": pa.array([[1, 2, 3], None, [4, 5, 6]], pa.list_(pa.int32(), 3)),
+        "struct": pa.array([{"a": 1, "b": ["x"]}, None, {"a": None, "b": None}]),
+        "map": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 3])
+async def test_every_type_is_read_as_it_was_stored(tmp_path: Path, count: int) -> None:
+    rows = everything()
+    local = executor({"t": await stored(tmp_path, rows, count)})
+
+    found = await table(local, "SELECT * FROM t ORDER BY i NULLS LAST")
+
+    # NaN is not equal to itself, so the texts are compared.
+    wanted = rows.to_pylist()
+    assert found.schema.types == rows.schema.types
+    assert str(found.to_pylist()) == str([wanted[0], wanted[2], wanted[1]])
+
+
+async def test_a_column_that_may_not_be_null_stays_so(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("k", pa.int64(), nullable=False)], metadata={"a": "b"})
+    local = executor({"t": await stored(tmp_path, pa.table({"k": [1, 2]}, schema=schema))})
+
+    assert not (await table(local, "SELECT k FROM t")).schema.field("k").nullable
+
+
+async def test_a_version_without_chunks_is_an_empty_table(tmp_path: Path) -> None:
+    local = executor({"t": await stored(tmp_path, NUMBERS.slice(0, 0))})
+
+    assert (await table(local, "SELECT * FROM t")).num_rows == 0
+    assert await value(local, "SELECT count(*) FROM t") == 0
+
+
+async def test_statements_plan_before_and_after_the_rows_came(tmp_path: Path) -> None:
+    local = executor({
+        "t": await stored(tmp_path, NUMBERS, 5),
+        "v": "SELECT g, count(*) AS n FROM t GROUP BY g",
+        "w": "SELECT sum(n) AS n FROM v",
+        "m": memory(g=[1, 2]),
+    })  # fmt: skip
+    await table(local, "EXPLAIN SELECT count(*) FROM t")
+    assert not local.holds
+
+    for _ in range(2):
+        assert await value(local, "SELECT n FROM w") == 1000
+        assert await value(local, "SELECT count(*) FROM t") == 1000
+        assert await value(local, "SELECT count(*) FROM t JOIN m USING (g)") == 286
+        assert await value(local, "SELECT max(k) FROM t WHERE k < 500") == 499
+    assert local.holds == (T,)
+
+
+async def test_a_statement_that_reads_it_twice_or_not_at_all(tmp_path: Path) -> None:
+    local = executor({"t": await stored(tmp_path, NUMBERS, 2)})
+
+    assert await value(local, "SELECT 1") == 1
+    assert not local.holds
+    assert await value(local, "SELECT count(*) FROM t a JOIN t b ON a.k = b.k") == 1000
+    assert await value(local, "SELECT (SELECT max(k) FROM t)") == 999
+
+
+async def test_two_versions_side_by_side_share_their_chunks(tmp_path: Path) -> None:
+    one = await stored(tmp_path, NUMBERS, 4)
+    two = replace(one, chunks=one.chunks[:3])
+    local = executor({"t": one, "u": two})
+    assert await value(local, "SELECT count(*) FROM t") == 1000
+    path_of(one).unlink()
+
+    # Its chunks are in memory already.
+    assert await value(local, "SELECT count(*) FROM u") == 750
+
+
+async def test_a_chunk_that_is_named_twice_is_read_twice(tmp_path: Path) -> None:
+    one = await stored(tmp_path, NUMBERS, 4)
+    local = executor({"t": replace(one, chunks=(*one.chunks, one.chunks[0]))})
+
+    assert await value(local, "SELECT count(*) FROM t") == 1250
+
+
+async def test_statements_keep_the_version_that_they_began_with(tmp_path: Path) -> None:
+    rows = pa.table({"k": pa.array(range(500_000))})
+    local = executor({"t": await stored(tmp_path, rows, 4)})
+    before = await local.execute(new_query_id(), Statement("SELECT k FROM t", {}))
+    local.install(snapshot({"t": await stored(tmp_path, NUMBERS, key="u")}, version=2))
+
+    assert await value(local, "SELECT count(*) FROM t") == 1000
+    assert sum([batch.num_rows async for batch in before]) == 500_000
+
+
+async def test_memory_is_freed_when_the_last_session_goes(tmp_path: Path) -> None:
+    rows = pa.table({"k": pa.array(range(500_000))})
+    local = executor({"t": await stored(tmp_path, rows, 4)})
+    room = local._chunks._room
+    before = pa.total_allocated_bytes()
+    assert await value(local, "SELECT count(*) FROM t") == 500_000
+    assert room.taken_bytes > 4_000_000
+    held = weakref.ref(local.session)
+
+    small = await stored(tmp_path, NUMBERS, key="u")
+    local.install(snapshot({"t": small}, version=2))
+
+    gc.collect()
+    assert held() is None
+    assert room.taken_bytes == 0
+    assert pa.total_allocated_bytes() < before + 1_000_000
+
+
+async def test_unchanged_versions_stay_in_memory(tmp_path: Path) -> None:
+    one = await stored(tmp_path, NUMBERS, 4)
+    local = executor({"t": one, "u": await stored(tmp_path, NUMBERS, key="u")})
+    assert await value(local, "SELECT count(*) FROM t, (SELECT count(*) FROM u)") == 1000
+    for each in range(4):
+        path_of(one, each).unlink()
+
+    local.install(snapshot({"t": replace(one), "u": memory(k=[1])}, version=2))
+
+    assert await value(local, "SELECT count(*) FROM t") == 1000
+
+
+async def test_all_statements_that_come_at_once_read_each_chunk_once(tmp_path: Path) -> None:
+    local = executor({"t": await stored(tmp_path, NUMBERS, 20)})
+    asking = [value(local, f"SELECT count(*) + {n} FROM t") for n in range(20)]
+
+    assert await asyncio.gather(*asking) == [1000 + n for n in range(20)]
+    gc.collect()
+    assert local._chunks._room.taken_bytes < 2 * NUMBERS.nbytes + 20_000
+
+
+@pytest.mark.parametrize("change", ["gone", "damaged", "short"])
+async def test_a_chunk_that_cannot_be_read_is_named(tmp_path: Path, change: str) -> None:
+    spec = await stored(tmp_path, NUMBERS, 4)
+    path = path_of(spec, 2)
+    content = path.read_bytes()
+    local = executor({"t": spec, "u": memory(k=[1])})
+    path.unlink()
+    if change != "gone":
+        path.write_bytes(content[:-9] if change == "short" else content[:-9] + bytes(9))
+    with pytest.raises(ExecutionError, match=r"dataset 't': .*chunk 2 (is damaged|cannot be read)"):
+        await value(local, "SELECT sum(k) FROM t")
+
+    assert await value(local, "SELECT k FROM u") == 1
+    gc.collect()
+    assert local._chunks._room.taken_bytes == 0
+    path.write_bytes(content)
+    assert await value(local, "SELECT sum(k) FROM t") == 499_500
+
+
+async def test_rows_of_other_types_than_the_version_says_are_refused(tmp_path: Path) -> None:
+    spec = await stored(tmp_path, NUMBERS)
+    other = pa.schema([("k", pa.string()), ("g", pa.int64())])
+    local = executor({"t": replace(spec, schema=other)})
+
+    with pytest.raises(ExecutionError, match=r"dataset 't': .*other types"):
+        await value(local, "SELECT k FROM t")
+
+
+async def test_what_does_not_fit_leaves_the_version_before(tmp_path: Path) -> None:
+    big = await stored(tmp_path, pa.table({"k": pa.array(range(2_000_000))}), 4, "big")
+    local = executor({"t": await stored(tmp_path, NUMBERS)}, 12_000_000)
+    assert await value(local, "SELECT count(*) FROM t") == 1000
+
+    with pytest.raises(OutOfMemoryQueryError, match=r"dataset 't' does not fit .* 11 MiB"):
+        await local.load(T, big)
+
+    assert await value(local, "SELECT count(*) FROM t") == 1000
+    local.install(snapshot({"t": big, "u": memory(k=[1])}, version=2))
+    with pytest.raises(OutOfMemoryQueryError, match=r"dataset 't' does not fit"):
+        await value(local, "SELECT count(*) FROM t")
+    assert await value(local, "SELECT count(*) FROM u") == 1
+
+
+async def test_a_version_is_loaded_before_a_catalog_names_it(tmp_path: Path) -> None:
+    one = await stored(tmp_path, NUMBERS, 4)
+    local = executor({"t": memory(k=[1])})
+
+    loaded = await local.load(T, one)
+    assert loaded.rows == 1000
+    assert loaded.size_bytes == sum(each.size_bytes for each in one.chunks)
+    for each in range(4):
+        path_of(one, each).unlink()
+    local.install(snapshot({"t": memory(k=[2])}, version=2))
+    local.install(snapshot({"t": replace(one)}, version=3))
+
+    assert local.holds == (T,)
+    assert await value(local, "SELECT count(*) FROM t") == 1000
+
+
+async def test_a_version_that_is_not_wanted_any_more_is_let_go(tmp_path: Path) -> None:
+    local = executor({"t": memory(k=[1])})
+    await local.load(T, await stored(tmp_path, NUMBERS, 4))
+    assert local._chunks._room.taken_bytes > 0
+
+    local.forget(T)
+
+    gc.collect()
+    assert local._chunks._room.taken_bytes == 0
+
+
+async def test_no_statement_writes_into_a_version(tmp_path: Path) -> None:
+    spec: StoredTable = await stored(tmp_path, NUMBERS)
+    local = executor({"t": spec})
+
+    with pytest.raises(QueryForbiddenError, match="accelerated"):
+        await table(local, "INSERT INTO t VALUES (1, 2)", may_write=True, writable=frozenset({T}))
+    assert await value(local, "SELECT count(*) FROM t") == 1000
