@@ -155,7 +155,12 @@ def facts(
 ) -> dict[TableName, TableFacts]:
     """Tell the planner how large the tables are, and that those of `whole` are never divided."""
     return {
-        name: TableFacts(_size(spec), len(spec.schema), _is_divisible(spec) and name not in whole)
+        name: TableFacts(
+            _size(spec),
+            len(spec.schema),
+            _is_divisible(spec) and name not in whole,
+            isinstance(spec, StoredTable),
+        )
         for name, spec in specs.items()
         if isinstance(spec, FilesTable | StoredTable)
     }

@@ -8,14 +8,16 @@ from pathlib import Path
 import httpx
 import yaml
 
+from caraway_core.tables import TableSpec
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from tests.differential.datasets import Dataset
 from tests.differential.http_runner import OverHttp
-from tests.differential.runners import Distributed, Opening
+from tests.differential.runners import Distributed, Opening, single_node
 from tests.kit.clusters import in_process_cluster
 from tests.kit.deadlines import until
 from tests.kit.ray_cluster import ray_cluster
+from tests.kit.stored import stored
 
 
 def in_process(executors: int, policy: Policy) -> Opening:
@@ -31,6 +33,27 @@ def in_process(executors: int, policy: Policy) -> Opening:
                 executors=executors,
                 policy=policy,
                 settings=EngineSettings(2),
+            ) as cluster:
+                yield cluster
+
+    return opening
+
+
+def accelerated(executors: int, policy: Policy, every: int = 1) -> Opening:
+    """The same over chunks of accelerated datasets in place of every so many tables."""
+
+    @asynccontextmanager
+    async def opening(dataset: Dataset) -> AsyncIterator[Distributed]:
+        with tempfile.TemporaryDirectory() as folder:
+            tables: dict[str, TableSpec] = {
+                str(name): spec for name, spec in dataset.snapshot().tables.items()
+            }
+            for name in dataset.tables[::every]:
+                async with single_node(dataset) as node:
+                    rows = await node.execute(f'SELECT * FROM "{name}"')
+                tables[name] = await stored(Path(folder) / "chunks", rows, 5, name)
+            async with in_process_cluster(
+                Path(folder), tables, executors=executors, policy=policy, settings=EngineSettings(2)
             ) as cluster:
                 yield cluster
 

@@ -16,6 +16,8 @@ RUNNERS = {
     "two-in-process": cluster_runners.in_process(2, Policy(small_table_bytes=0)),
     "two-by-hash": cluster_runners.in_process(2, EAGER),
     "three-in-process": cluster_runners.in_process(3, TINY),
+    "two-accelerated": cluster_runners.accelerated(2, EAGER),
+    "three-half-accelerated": cluster_runners.accelerated(3, TINY, every=2),
     "two-real": cluster_runners.real(2),
     "three-real": cluster_runners.real(3),
 }

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_core.protocols.fleet import Piece
-from caraway_engine.shares import ListedFile, cut
+from caraway_engine.shares import ListedFile, cut, place
 
 SIZES = st.integers(1, 1000)
 FILES = st.lists(st.tuples(SIZES, st.booleans()), max_size=12).map(
@@ -60,3 +60,42 @@ def test_no_share_is_larger_than_even_by_more_than_a_whole_file(
 def test_shares_do_not_depend_on_the_order_of_the_listing() -> None:
     files = [ListedFile(f"f{n}", 10 + n % 3, n % 2 == 0) for n in range(9)]
     assert cut(files, 4) == cut(files[::-1], 4)
+
+
+KEPT = st.lists(st.integers(1, 1000), max_size=40).map(
+    lambda sizes: tuple(ListedFile(f"f{n:02}", size, False, True) for n, size in enumerate(sizes))
+)
+
+
+@given(KEPT, st.integers(1, 6))
+def test_kept_files_are_placed_once_and_evenly(files: tuple[ListedFile, ...], count: int) -> None:
+    owners = tuple(f"e{number}" for number in range(count))
+    shares = place(files, owners)
+
+    placed = [piece.path for share in shares for piece in share]
+    assert sorted(placed) == [file.path for file in files]
+    assert all([*share] == sorted(share, key=lambda piece: piece.path) for share in shares)
+    total = sum(file.size_bytes for file in files)
+    largest = max((file.size_bytes for file in files), default=0)
+    assert max(map(size, shares)) <= total / count * 1.05 + largest
+
+
+def test_kept_files_stay_where_they_are_when_an_owner_comes() -> None:
+    files = tuple(ListedFile(f"f{number}", 3_000_000, False, True) for number in range(300))
+    before = place(files, ("e1", "e2"))
+    after = place(files, ("e1", "e2", "e3"))
+
+    moved = sum(len({*new} - {*old}) for new, old in zip(after, before, strict=False))
+    assert len(after[2]) <= 105
+    # What e1 and e2 get of one another is what the even load costs.
+    assert moved <= 10
+
+
+def test_kept_files_stay_where_they_are_in_another_version() -> None:
+    files = tuple(ListedFile(f"f{number}", 3_000_000, False, True) for number in range(300))
+    more = (*files[10:], *(ListedFile(f"g{n}", 3_000_000, False, True) for n in range(10)))
+    moved = sum(
+        len({piece.path for piece in new} - {piece.path for piece in old})
+        for new, old in zip(place(more, ("e1", "e2")), place(files, ("e1", "e2")), strict=True)
+    )
+    assert moved <= 20

@@ -88,11 +88,19 @@ class StageGraph:
 
 @dataclass(frozen=True, slots=True)
 class TableFacts:
-    """What the planner knows of a table: its size, and whether tasks can read shares of it."""
+    """What the planner knows of a table: its size, and whether tasks can read shares of it.
+
+    Executors keep one that `is_kept` in memory, with all of its columns.
+    """
 
     size_bytes: int
     columns: int
     is_divisible: bool
+    is_kept: bool = False
+
+    def read_bytes(self, width: int) -> float:
+        """Say how much is read when a statement asks for so many columns."""
+        return self.size_bytes if self.is_kept else self.size_bytes * width / max(1, self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,5 +125,5 @@ class Cluster:
             for table, width in widest_reads.items()
             if (facts := self.tables.get(table)) is not None
             and facts.is_divisible
-            and not self.policy.is_small_table(facts.size_bytes * width / max(1, facts.columns))
+            and not self.policy.is_small_table(facts.read_bytes(width))
         )

@@ -29,7 +29,7 @@ def _visit_read(planner: "Planner", rel: Rel, path: str) -> Part:
     if facts is None:
         return Part(rel, 0)
     read = facts.size_bytes * width(rel) / max(1, facts.columns)
-    size = policy.decoded(read)
+    size = read if facts.is_kept else policy.decoded(read)
     if rel.read.HasField("filter"):
         size = policy.filtered(size)
     if table not in planner.divided:

@@ -274,7 +274,7 @@ class ClusterDispatch:
         graph: StageGraph,
     ) -> "_Staged":
         slots = Slots(self._ready, planner.cluster.slots)
-        cut = await asyncio.to_thread(_cut, session, planner.divided, len(slots))
+        cut = await asyncio.to_thread(_cut, session, planner.divided, slots.names)
         order = statement.store and replace(statement.store, schema=analysis.schema)
         query = Query(
             query_id,
@@ -350,7 +350,7 @@ class _Staged:
 
 
 def _cut(
-    session: Session, tables: frozenset[TableName], count: int
+    session: Session, tables: frozenset[TableName], slots: tuple[str, ...]
 ) -> Mapping[TableName, tuple[Share, ...]]:
     """List the files of the tables, once for all tasks, and deal them out."""
     dealt = {}
@@ -358,5 +358,7 @@ def _cut(
         files = session.pieces(table)
         if files is None:
             raise NotDistributableError(f"the files of dataset '{table}' cannot be shared out")
-        dealt[table] = tuple(Share(table, pieces) for pieces in shares.cut(files, count))
+        is_kept = any(file.is_kept for file in files)
+        cut = shares.place(files, slots) if is_kept else shares.cut(files, len(slots))
+        dealt[table] = tuple(Share(table, pieces) for pieces in cut)
     return dealt

@@ -27,6 +27,16 @@ class Slots:
     def __len__(self) -> int:
         return len(self._executors)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name the slots, each after its executor and, where that has several, a number."""
+        seen: Counter[ExecutorId] = Counter()
+        names = []
+        for each in self._executors:
+            names.append(f"{each}.{seen[each]}" if seen[each] else str(each))
+            seen[each] += 1
+        return tuple(names)
+
     def executor(self, number: int) -> ExecutorId:
         """Name the executor of a task by its number; tasks beyond the slots go round."""
         return self._executors[number % len(self._executors)]
