@@ -13,6 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from caraway_scheduler.api import (
+    acceleration,
     catalogs,
     cluster,
     datasets,
@@ -36,6 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     queries.router,
     health.router,
     datasets.router,
+    acceleration.router,
     catalogs.router,
     pods.router,
     cluster.router,

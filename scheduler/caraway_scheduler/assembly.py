@@ -1,5 +1,6 @@
 """From the settings of a manifest to the parts of a process: nothing here starts anything."""
 
+import asyncio
 import logging
 import os
 import time
@@ -17,8 +18,10 @@ from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.state import StateStore
+from caraway_core.tables import ResultPlace
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
+from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
@@ -129,7 +132,7 @@ async def jobs(
     stack: AsyncExitStack,
     backend: Backend | None = None,
 ) -> Jobs:
-    """Open what asynchronous queries need, and hand their desk to the API.
+    """Open what asynchronous queries and accelerated datasets need, and hand them to the API.
 
     Raises:
         CarawayError: the state store or the result store cannot be used.
@@ -141,10 +144,13 @@ async def jobs(
             "answers of asynchronous queries stay with the scheduler that ran them; set "
             "runtime.scheduler.state_location to a place that all schedulers and executors reach"
         )
+    store = state or await open_state(None, data.path / STATE_FILE, stack)
+    scheduler_id = (backend.scheduler_id if backend else "") or data.node_id
+    place = places.place(settings, secrets, data.path / "results")
     opened = await open_jobs(
-        state or await open_state(None, data.path / STATE_FILE, stack),
-        (backend.scheduler_id if backend else "") or data.node_id,
-        places.place(settings, secrets, data.path / "results").under("jobs"),
+        store,
+        scheduler_id,
+        place.under("jobs"),
         settings.jobs,
         services.dispatch,
         queries.catalog,
@@ -152,7 +158,20 @@ async def jobs(
         queries.invalidate,
     )
     services.jobs, services.job_works = opened.desk, opened
+    accelerations = await _accelerations(
+        services, store, opened.foreman.owner, place.under("datasets")
+    )
+    stack.push_async_callback(accelerations.aclose)
+    services.catalog.accelerator = services.accelerations = accelerations
     return opened
+
+
+async def _accelerations(
+    services: Services, store: StateStore, owner: str, place: ResultPlace
+) -> Accelerations:
+    store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
+    results = await asyncio.to_thread(store_class.at, place)
+    return Accelerations(services.catalog, services.dispatch, store, results, place, owner)
 
 
 async def open_state(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:

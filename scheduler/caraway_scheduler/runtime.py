@@ -75,7 +75,9 @@ class Runtime:
                 async with asyncio.TaskGroup() as tasks:
                     serving = self._begin_serving(tasks, sockets)
                     keepers = self._begin_keeping(tasks, services, certificate)
-                    keepers += [tasks.create_task(keep()) for keep in (*backend.keepers, jobs.run)]
+                    assert services.accelerations is not None
+                    keeping = (*backend.keepers, jobs.run, services.accelerations.run)
+                    keepers += [tasks.create_task(keep()) for keep in keeping]
                     await self._start(services, secrets, certificate, sockets, stack)
                     jobs.begin()
                     reloader = Reloader(self._manifest, services, self._reload_requested)

@@ -51,6 +51,9 @@ async def running(
         jobs = await assembly.jobs(loaded, secrets, data, services, stack)
         working = asyncio.create_task(jobs.run())
         stack.push_async_callback(_ended, working)
+        assert services.accelerations is not None
+        following = asyncio.create_task(services.accelerations.run())
+        stack.push_async_callback(_ended, following)
         await services.catalog.apply(loaded, secrets)
         await services.catalog.wait_settled()
         jobs.begin()

@@ -49,11 +49,15 @@ def _is_client_check(value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A key that is refused when `applies` to its value; `*` in the path is every item."""
+    """A key that is refused when `applies` to its value; `*` in the path is every item.
+
+    `what` names what is refused, where that is not the key itself.
+    """
 
     path: str
     applies: Callable[[Any], bool]
     remedy: str = "remove it"
+    what: str = ""
 
 
 _OFF = "remove it or set its 'enabled' to false"
@@ -76,8 +80,49 @@ IN_MANIFEST = (
     Refusal("runtime.caching.embeddings", _is_enabled, _OFF),
     Refusal("runtime.functions", _is_enabled, _OFF),
 )
+
+
+def _asks(key: str, applies: Callable[[object], bool]) -> Callable[[object], bool]:
+    """Tell whether an acceleration that is on holds a value that is refused."""
+
+    def found(section: object) -> bool:
+        return isinstance(section, dict) and _is_on(section) and applies(section.get(key))
+
+    return found
+
+
+def _is_any_of(*values: object) -> Callable[[object], bool]:
+    return lambda value: (value.lower() if isinstance(value, str) else value) in values
+
+
+def _is_keyed_for_nothing(section: object) -> bool:
+    """Whether there is a primary key where nothing uses it: appends do, within their overlap."""
+    if not isinstance(section, dict) or section.get("refresh_append_overlap"):
+        return False
+    return _asks("primary_key", _is_present)(section)
+
+
+def _is_named(value: object) -> bool:
+    return _is_present(value) and value not in ("disabled", 1)
+
+
+_IN_ACCELERATION = tuple(
+    Refusal("acceleration", applies, "remove it or set 'enabled' to false", f"'{key}'")
+    for key, applies in (
+        ("partition_by", _asks("partition_by", _is_present)),
+        ("primary_key", _is_keyed_for_nothing),
+        ("indexes", _asks("indexes", _is_present)),
+        ("on_conflict", _asks("on_conflict", _is_present)),
+        ("replicas", _asks("replicas", _is_named)),
+        ("snapshots", _asks("snapshots", _is_named)),
+        ("refresh_mode", _asks("refresh_mode", _is_any_of("changes"))),
+        ("on_zero_results", _asks("on_zero_results", _is_any_of("use_source"))),
+        ("write_mode", _asks("write_mode", _is_any_of("write_back"))),
+        ("retention_check_interval", _asks("retention_check_interval", _is_present)),
+    )
+)
 IN_DATASET = (
-    Refusal("acceleration", _is_on, _OFF),
+    *_IN_ACCELERATION,
     Refusal("vectors", _is_on, _OFF),
     Refusal("full_text_search", _is_on, _OFF),
     Refusal("replication", _is_enabled, _OFF),
@@ -92,8 +137,8 @@ def problems(document: Document, refusals: tuple[Refusal, ...]) -> Iterator[Prob
     for refusal in refusals:
         for location, value in _find(document.value, refusal.path.split("."), ()):
             if refusal.applies(value):
-                name = refusal.path.rpartition("*.")[2]
-                message = f"'{name}' is not implemented yet; {refusal.remedy}"
+                what = refusal.what or f"'{refusal.path.rpartition('*.')[2]}'"
+                message = f"{what} is not implemented yet; {refusal.remedy}"
                 yield document.problem(location, message)
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -14,17 +14,30 @@ from caraway_core import registry
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View, arrow_type
+from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.tables import TableSpec, ViewTable
+from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import backoff, changes
-from caraway_scheduler.catalog.states import DatasetState, ReadyState, ViewState
+from caraway_scheduler.catalog.states import DatasetState, ReadyState, Status, ViewState
 
 logger = logging.getLogger(__name__)
 Listener = Callable[[DatasetState], None]
 _POLL_S: Mapping[str, float] = {"file": 1.0}
 _POLL_REMOTE_S = 30.0
 _POLLING_THREADS = 2
+SOURCES = "caraway_source"
+"""The schema in which the sources of accelerated datasets can be read themselves."""
+
+
+class Accelerator(Protocol):
+    """Keeps the rows of datasets close to the queries."""
+
+    def begin(self, state: DatasetState, acceleration: Acceleration) -> None: ...
+
+    def end(self, name: TableName) -> None: ...
+
+    def source_loaded(self, name: TableName) -> None: ...
 
 
 class Catalog:
@@ -42,6 +55,7 @@ class Catalog:
         self.views: dict[TableName, ViewState] = {}
         self.version = CatalogVersion(0)
         self.on_progress: Listener = lambda _state: None
+        self.accelerator: Accelerator | None = None
         self._dispatch = dispatch
         self._cache_dir = cache_dir
         self._system = system
@@ -81,6 +95,31 @@ class Catalog:
             await self._install()
         return wanted
 
+    async def show(self, name: TableName, version: StoredTable) -> None:
+        """Let new statements read a version of an accelerated dataset, all of it at once."""
+        state = self.datasets.get(name)
+        if state is not None:
+            state.version = version
+            await self._install()
+
+    def source_schema(self, name: TableName) -> pa.Schema:
+        """Return the schema of what an accelerated dataset is loaded from.
+
+        Raises:
+            DatasetError: its source is not known yet.
+        """
+        state = self.datasets.get(name)
+        if state is None or state.spec is None or isinstance(state.spec, ViewTable):
+            raise DatasetError("unavailable", f"dataset '{name}': its source is not loaded")
+        return state.spec.schema
+
+    def tell(self, name: TableName, status: Status, error: DatasetError | None) -> None:
+        """Take note of how an accelerated dataset stands."""
+        state = self.datasets.get(name)
+        if state is not None:
+            state.status = status
+            state.error = error if status == "error" else None
+
     async def wait_settled(self) -> None:
         """Wait until every dataset has been tried once."""
         for event in list(self._settled.values()):
@@ -105,14 +144,22 @@ class Catalog:
             dataset,
             ready_state=dataset.ready_state or self._ready_state,
             spec=old.spec if old else None,
+            version=old.version if old else None,
         )
         self.datasets[name] = state
+        if self.accelerator is not None:
+            if dataset.acceleration is not None:
+                self.accelerator.begin(state, dataset.acceleration)
+            else:
+                self.accelerator.end(name)
         settled = self._settled[name] = asyncio.Event()
         self._keepers[name] = asyncio.create_task(self._keep(state, settled), name=f"keep {name}")
 
     def _drop(self, name: TableName) -> None:
         self._keepers.pop(name).cancel()
         self.datasets.pop(name)
+        if self.accelerator is not None:
+            self.accelerator.end(name)
         self._settled.pop(name).set()
 
     async def _keep(self, state: DatasetState, settled: asyncio.Event) -> None:
@@ -137,6 +184,8 @@ class Catalog:
             return
         state.spec, state.is_loaded = spec, True
         await self._install()
+        if state.is_accelerated and self.accelerator is not None:
+            self.accelerator.source_loaded(state.name)
 
     async def _wait_for_change(self, state: DatasetState) -> bool:
         """Return when the data is no longer what was loaded; False: it never will be."""
@@ -184,15 +233,17 @@ class Catalog:
                 "dataset failed to load",
                 extra={"dataset": state.name, "code": exc.code, "reason": exc.message},
             )
+        if state.version is not None:
+            return  # Its rows are there; a refresh says what is wrong with the source.
         state.status = "error"
         state.error = exc
 
     async def _install(self) -> None:
         """Make the tables that are known now the ones that new statements see."""
         async with self._installing:
-            specs: dict[TableName, TableSpec] = {
-                name: state.spec for name, state in self.datasets.items() if state.spec is not None
-            }
+            specs: dict[TableName, TableSpec] = {}
+            for state in self.datasets.values():
+                specs.update(_tables(state))
             views = dict(self.views)
             specs.update((name, self._view_table(state.view)) for name, state in views.items())
             if self.version and _same(specs, self._installed):
@@ -212,6 +263,8 @@ class Catalog:
         for name, state in self.datasets.items():
             if name in failed:
                 self._fail(state, DatasetError("invalid", f"dataset '{name}': {failed[name]}"))
+            elif state.is_accelerated:
+                continue  # Its keeper tells.
             elif state.is_loaded and state.spec is specs.get(name):
                 state.status, state.error, state.attempts = "ready", None, 0
         for name, view in views.items():
@@ -247,6 +300,25 @@ def _guarded(function: Callable[[SourceRequest], Any], request: SourceRequest) -
         raise DatasetError(
             "invalid", f"dataset '{request.name}': {type(exc).__name__}: {exc}"
         ) from exc
+
+
+def _tables(state: DatasetState) -> Mapping[TableName, TableSpec]:
+    """Return the tables that a dataset is: itself, and the source of an accelerated one."""
+    if not state.is_accelerated:
+        return {} if state.spec is None else {state.name: state.spec}
+    tables: dict[TableName, TableSpec] = {}
+    if state.spec is not None:
+        tables[source_of(state.name)] = state.spec
+    if state.version is not None:
+        tables[state.name] = state.version
+    elif state.spec is not None and state.ready_state == "on_registration":
+        tables[state.name] = state.spec
+    return tables
+
+
+def source_of(name: TableName) -> TableName:
+    """Return under which name the source of an accelerated dataset is read."""
+    return TableName(f"{SOURCES}.{name.replace('.', '__')}")
 
 
 def _same(specs: Mapping[TableName, TableSpec], others: Mapping[TableName, TableSpec]) -> bool:

@@ -6,7 +6,7 @@ from typing import Literal
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
-from caraway_core.tables import TableSpec
+from caraway_core.tables import StoredTable, TableSpec
 
 ReadyState = Literal["on_load", "on_registration"]
 Status = Literal["initializing", "ready", "disabled", "error", "refreshing", "shuttingdown"]
@@ -21,6 +21,8 @@ class DatasetState:
     status: Status = "initializing"
     error: DatasetError | None = None
     spec: TableSpec | None = None
+    version: StoredTable | None = None
+    """What queries read of an accelerated dataset; `spec` is its source."""
     is_loaded: bool = False
     fingerprint: str | None = None
     attempts: int = 0
@@ -28,6 +30,10 @@ class DatasetState:
     @property
     def name(self) -> TableName:
         return TableName(self.dataset.name)
+
+    @property
+    def is_accelerated(self) -> bool:
+        return self.dataset.acceleration is not None
 
     @property
     def is_ready(self) -> bool:

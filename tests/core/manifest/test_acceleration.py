@@ -48,7 +48,7 @@ EVERY_KEY = """
 
 @pytest.fixture(autouse=True)
 def is_built(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the guard away; when accelerations are built, this goes with it."""
+    """Take away what refuses the keys that do nothing yet; it goes with the last of them."""
     left = [each for each in loading._REFUSALS["datasets"] if each.path != "acceleration"]
     monkeypatch.setitem(loading._REFUSALS, "datasets", tuple(left))
 
@@ -292,11 +292,29 @@ def test_sources_of_changes_refresh_by_changes() -> None:
     assert accelerating.refresh_mode_of(None, "file") == "full"
 
 
-def test_the_guard_is_one_line(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "partition_by: a",
+        "primary_key: a",
+        "replicas: 2",
+        "refresh_mode: changes",
+        "on_zero_results: use_source",
+    ],
+)
+def test_keys_that_do_nothing_yet_are_refused(
+    write: Write, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
     monkeypatch.undo()
-    path = write("name: a\n" + dataset("engine: arrow"))
-    with pytest.raises(ManifestError, match="'acceleration' is not implemented yet"):
-        load(path)
+    with pytest.raises(ManifestError, match=f"'{keys.partition(':')[0]}' is not implemented yet"):
+        load(write("name: a\n" + dataset(keys)))
+    load(write("name: a\n" + dataset(f"enabled: false, {keys}")))
+
+
+def test_keys_that_work_are_taken(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    keys = "refresh_mode: append, refresh_append_overlap: 1m, primary_key: a, sort_by: a"
+    assert accelerated(load(write("name: a\n" + dataset(keys)))).primary_key == ("a",)
 
 
 def test_views_are_held_to_the_shape(refuses: Refuses) -> None:

@@ -55,7 +55,8 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
             "/v1/datasets", "/v1/catalogs", "/v1/pods", "/v1/status", "/v1/cluster/executors",
             "/v1/queries", "/v1/queries/{query_id}", "/v1/queries/{query_id}/status",
             "/v1/queries/{query_id}/results", "/v1/queries/{query_id}/results/chunks/{index}",
-            "/v1/queries/{query_id}/cancel",
+            "/v1/queries/{query_id}/cancel", "/v1/datasets/{name}/acceleration",
+            "/v1/datasets/{name}/acceleration/refresh",
         }  # fmt: skip
         sql = document["paths"]["/v1/sql"]["post"]
         assert set(sql["responses"]) == {
@@ -109,7 +110,7 @@ def test_generated_requests_get_what_the_description_promises(tmp_path: Path) ->
         for result in schema.get_all_operations():
             conformance(result.ok())()
             operations += 1
-        assert operations == 17
+        assert operations == 20
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

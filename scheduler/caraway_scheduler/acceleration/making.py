@@ -1,0 +1,96 @@
+"""Makes the next version of an accelerated dataset: by SQL over its source, stored by executors."""
+
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from caraway_core.errors import AnswerCutError, OverloadedError, ShuttingDownError
+from caraway_core.ids import TableName, new_query_id
+from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.protocols.storing import StoredChunk, StoreOrder, in_order
+from caraway_core.tables import ResultPlace
+from caraway_scheduler.jobs.model import Manifest
+from caraway_scheduler.queries import storing
+
+_TRIES = 3
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What was stored for a version, under a key of its own."""
+
+    key: str
+    answer: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """How much is stored so far."""
+
+    rows: int = 0
+    size_bytes: int = 0
+
+
+class Maker:
+    """Runs such statements in the background, and has executors store what comes."""
+
+    def __init__(self, dispatch: Dispatch, place: ResultPlace) -> None:
+        self._dispatch = dispatch
+        self._place = place
+
+    @property
+    def place(self) -> ResultPlace:
+        return self._place
+
+    async def number(self, sql: str) -> int | None:
+        """Return the one number that a query gives, if it is not NULL."""
+        stream = await self._dispatch.execute(new_query_id(), Statement(sql, {}))
+        try:
+            batches = [batch async for batch in stream]
+        finally:
+            await stream.aclose()
+        values = [value.as_py() for batch in batches for value in batch.column(0)]
+        return int(values[0]) if values and values[0] is not None else None
+
+    async def make(self, name: TableName, sql: str, on_progress: Callable[[Stored], None]) -> Made:
+        """Store what the statement gives.
+
+        Raises:
+            QueryError: it failed. What was stored lies under a key that no version names.
+        """
+        for attempt in range(1, _TRIES + 1):
+            key = key_of(name)
+            order = StoreOrder(self._place, key)
+            statement = Statement(sql, {}, store=order, in_background=True)
+
+            def told(words: list[StoredChunk]) -> None:
+                chunks = in_order(words)
+                on_progress(
+                    Stored(
+                        sum(chunk.row_count for chunk in chunks),
+                        sum(chunk.size_bytes for chunk in chunks),
+                    )
+                )
+
+            try:
+                answer = await storing.store(self._dispatch, new_query_id(), statement, told)
+            except (AnswerCutError, OverloadedError, ShuttingDownError):
+                if attempt == _TRIES:
+                    raise
+            else:
+                return Made(key, answer)
+        raise AssertionError("unreachable")
+
+
+def key_of(name: TableName) -> str:
+    """Return a new key for a version; all of a dataset begin alike."""
+    return f"{prefix_of(name)}{uuid.uuid4().hex[:12]}"
+
+
+def prefix_of(name: TableName) -> str:
+    """Return how the keys of a dataset begin, and those of no other one."""
+    # Names may hold anything; what cannot stand in a key is told apart by the end.
+    digest = uuid.uuid5(uuid.NAMESPACE_OID, name).hex[:8]
+    return f"d-{_UNSAFE.sub('_', name)[:60]}-{digest}."

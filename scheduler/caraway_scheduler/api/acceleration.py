@@ -1,0 +1,177 @@
+"""Routes of accelerated datasets: refresh them, change what is loaded, see how they stand."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import TableName
+from caraway_core.manifest import names
+from caraway_scheduler.acceleration.refreshing import RefreshRefusedError
+from caraway_scheduler.acceleration.refreshing import status as status_of
+from caraway_scheduler.acceleration.service import (
+    Accelerations,
+    NoDatasetError,
+    NotAcceleratedError,
+    Standing,
+)
+from caraway_scheduler.api import bodies, scopes
+
+router = APIRouter(tags=["Datasets"])
+_STATUS: Mapping[type[CarawayError], int] = {
+    NoDatasetError: 404,
+    NotAcceleratedError: 400,
+    RefreshRefusedError: 400,
+}
+_CLIENT_GONE = Response(status_code=499)
+Name = Annotated[str, Path(description="A dataset of the manifest.")]
+
+
+class Message(BaseModel):
+    """What happened, in words."""
+
+    message: str
+
+
+def _answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    words = {
+        201: "The refresh has begun, or follows the one under way.",
+        400: "The dataset is not accelerated, or the body is not understood.",
+        403: "The key may only read.",
+        404: "There is no such dataset.",
+        408: "The body stopped arriving.",
+        413: "The body is too large.",
+        503: "The runtime is starting or stopping.",
+    }
+    return {status: {"model": Message, "description": words[status]} for status in statuses}
+
+
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": False,
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
+}
+
+
+@router.post(
+    "/v1/datasets/{name}/acceleration/refresh",
+    status_code=201,
+    responses=_answers(201, 400, 403, 404, 408, 413, 503),
+    openapi_extra=_BODY,
+)
+async def refresh(request: Request, name: Name) -> Response:
+    """Refresh a dataset now; one that is asked for while another runs follows it."""
+    return await _changed(request, name, _refresh, 201)
+
+
+@router.patch(
+    "/v1/datasets/{name}/acceleration",
+    responses={200: {"description": "Changed."}, **_answers(400, 403, 404, 408, 413, 503)},
+    openapi_extra=_BODY,
+)
+async def configure(request: Request, name: Name) -> Response:
+    """Change the `refresh_sql` of a dataset until the next start; null is that of the manifest."""
+    return await _changed(request, name, _configure, 200)
+
+
+@router.get(
+    "/v1/datasets/{name}/acceleration", responses=_answers(400, 404, 503), response_model=None
+)
+async def standing(request: Request, name: Name) -> Response:
+    """Tell which version of a dataset is read, and how its refresh stands."""
+    accelerations = scopes.services(request).accelerations
+    if accelerations is None:
+        return _refusal(503, "the runtime is still starting; try again")
+    try:
+        found = accelerations.standing(_table(name))
+    except CarawayError as exc:
+        return _refusal(_STATUS.get(type(exc), 500), exc.message)
+    return JSONResponse(_told(found))
+
+
+async def _changed(request: Request, name: str, change: Any, status: int) -> Response:
+    services = scopes.services(request)
+    if not scopes.principal(request).may_write:
+        return _refusal(403, "refreshing datasets needs a key that ends in :rw")
+    if services.accelerations is None:
+        return _refusal(503, "the runtime is still starting; try again")
+    try:
+        body = _parsed(await bodies.read(request, services.max_body_bytes))
+        message = change(services.accelerations, _table(name), body)
+    except bodies.BodyError as exc:
+        return _refusal(exc.status, exc.message)
+    except CarawayError as exc:
+        return _refusal(_STATUS.get(type(exc), 500), exc.message)
+    except ValueError as exc:
+        return _refusal(400, str(exc))
+    except ClientDisconnect:
+        return _CLIENT_GONE
+    return JSONResponse({"message": message}, status) if message else Response(status_code=status)
+
+
+def _refresh(accelerations: Accelerations, name: TableName, body: Mapping[str, object]) -> str:
+    is_running = accelerations.standing(name).refreshes.running is not None
+    accelerations.refresh(name, body)
+    follows = "follows the one under way" if is_running else "has begun"
+    return f"Dataset '{name}': the refresh {follows}."
+
+
+def _configure(accelerations: Accelerations, name: TableName, body: Mapping[str, object]) -> str:
+    sql = body.get("refresh_sql")
+    if sql is not None and not isinstance(sql, str):
+        raise ValueError("refresh_sql must be a text or null")
+    accelerations.set_refresh_sql(name, sql)
+    return ""
+
+
+def _parsed(body: bytes) -> Mapping[str, object]:
+    if not body.strip():
+        return {}
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as exc:
+        raise ValueError(f"the request body is not JSON: {exc}") from exc
+    if not isinstance(document, dict):
+        raise ValueError("the request body must be a JSON object")
+    return document
+
+
+def _table(name: str) -> TableName:
+    return TableName(names.canonical(name))
+
+
+def _told(found: Standing) -> dict[str, Any]:
+    refreshes, version = found.refreshes, found.version
+    told: dict[str, Any] = {
+        "dataset": refreshes.dataset,
+        "status": status_of(refreshes),
+        "refresh_mode": refreshes.settings.refresh_mode,
+    }
+    if version is not None:
+        told["version"] = {
+            "number": version.number,
+            "rows": version.rows,
+            "bytes": version.size_bytes,
+            "made_at": version.made_at.isoformat(),
+        }
+    if refreshes.running is not None:
+        told["refresh"] = {
+            "attempt": refreshes.running.attempt,
+            "rows": found.stored.rows,
+            "bytes": found.stored.size_bytes,
+        }
+    if refreshes.waiting is not None:
+        told["is_asked_for_again"] = True
+    if refreshes.error:
+        told["error"] = refreshes.error
+    return told
+
+
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"message": message}, status)

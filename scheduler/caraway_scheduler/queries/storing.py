@@ -1,0 +1,30 @@
+"""Runs a statement whose rows are stored where they are made."""
+
+from collections.abc import Callable
+
+from caraway_core.ids import QueryId
+from caraway_core.protocols.dispatch import Dispatch, Statement
+from caraway_core.protocols.storing import StoredChunk, answer_schema, in_order, unpack
+from caraway_scheduler.jobs.model import Manifest
+
+OnWord = Callable[[list[StoredChunk]], None]
+
+
+async def store(
+    dispatch: Dispatch, query_id: QueryId, statement: Statement, on_word: OnWord
+) -> Manifest:
+    """Run it to its end; `on_word` is given all words so far each time there are more.
+
+    Raises:
+        QueryError: it failed; what it stored stays under its key.
+    """
+    words: list[StoredChunk] = []
+    stream = await dispatch.execute(query_id, statement)
+    try:
+        schema = answer_schema(stream.schema)
+        async for batch in stream:
+            words.extend(unpack(batch))
+            on_word(words)
+    finally:
+        await stream.aclose()
+    return Manifest(schema, tuple(in_order(words)))

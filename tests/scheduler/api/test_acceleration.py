@@ -1,0 +1,290 @@
+"""Accelerated datasets from the manifest to the rows, in one runtime with real stores."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.kit.deadlines import eventually
+from tests.kit.runtime import Running, running
+
+FIRST = 1_700_000_000
+
+
+def write(folder: Path, rows: int, start: int = 0, file: str = "orders.parquet") -> None:
+    ids = list(range(start, start + rows))
+    table = pa.table(
+        {"id": ids, "t": [FIRST + each for each in ids], "v": [f"v{each % 5}" for each in ids]}
+    )
+    pq.write_table(table, folder / file)
+
+
+def manifest(*lines: str, more: str = "") -> str:
+    keys = "\n".join(f"              {line}" for line in ("enabled: true", *lines))
+    return f"""
+        datasets:
+          - from: file:orders.parquet
+            name: orders
+            time_column: t
+            time_format: unix_seconds
+            {more}
+            acceleration:
+{keys}
+    """
+
+
+async def standing(runtime: Running, name: str = "orders") -> Mapping[str, Any]:
+    got = await runtime.api.get(f"/v1/datasets/{name}/acceleration")
+    assert got.status_code == 200, got.text
+    told: Mapping[str, Any] = got.json()
+    return told
+
+
+async def at_version(runtime: Running, number: int) -> Mapping[str, Any]:
+    async def look() -> Mapping[str, Any] | None:
+        told = await standing(runtime)
+        is_there = told.get("version", {}).get("number", 0) >= number and "refresh" not in told
+        return told if is_there else None
+
+    found = await eventually(look, f"version {number} is read")
+    assert found is not None
+    return found
+
+
+async def refresh(runtime: Running, **body: object) -> None:
+    got = await runtime.api.post("/v1/datasets/orders/acceleration/refresh", json=body)
+    assert got.status_code == 201, got.text
+    assert "orders" in got.json()["message"]
+
+
+async def count(runtime: Running, where: str = "true") -> Any:
+    answer = await runtime.sql(f"SELECT count(*) AS n FROM orders WHERE {where}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()[0]["n"]
+
+
+async def test_rows_are_loaded_once_and_anew_when_asked(tmp_path: Path) -> None:
+    write(tmp_path, 1000)
+    async with running(tmp_path, manifest()) as runtime:
+        told = await at_version(runtime, 1)
+        assert (told["status"], told["version"]["rows"]) == ("ready", 1000)
+        assert await count(runtime) == 1000
+        (tmp_path / "orders.parquet").unlink()
+        assert await count(runtime) == 1000
+        write(tmp_path, 1500)
+        assert await count(runtime) == 1000
+        await refresh(runtime, refresh_sql=None, refresh_mode=None, refresh_jitter_max=None)
+        await at_version(runtime, 2)
+        assert await count(runtime) == 1500
+        listed = (await runtime.api.get("/v1/datasets?status=true")).json()[0]
+        assert (listed["acceleration_enabled"], listed["status"]) == (True, "ready")
+
+
+async def test_cached_answers_are_of_the_version_that_is_read(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    more = "\n        runtime:\n          caching: {sql_results: {item_ttl: 1h}}\n"
+    async with running(tmp_path, manifest() + more) as runtime:
+        await at_version(runtime, 1)
+        assert await count(runtime) == await count(runtime) == 10
+        write(tmp_path, 20)
+        await refresh(runtime)
+        await at_version(runtime, 2)
+        assert await count(runtime) == 20
+
+
+async def test_refresh_sql_chooses_rows_and_columns(tmp_path: Path) -> None:
+    write(tmp_path, 100)
+    sql = "refresh_sql: SELECT id, v FROM orders WHERE v = 'v1'"
+    async with running(tmp_path, manifest(sql)) as runtime:
+        await at_version(runtime, 1)
+        answer = await runtime.sql("SELECT * FROM orders ORDER BY id LIMIT 1")
+        assert answer.json() == [{"id": 1, "v": "v1"}]
+        assert await count(runtime) == 20
+        changed = await runtime.api.patch(
+            "/v1/datasets/orders/acceleration", json={"refresh_sql": "SELECT * FROM orders"}
+        )
+        assert (changed.status_code, changed.content) == (200, b"")
+        await refresh(runtime)
+        await at_version(runtime, 2)
+        assert await count(runtime) == 100
+        await refresh(runtime, refresh_sql="SELECT * FROM orders WHERE id < 7")
+        await at_version(runtime, 3)
+        assert await count(runtime) == 7
+        await runtime.api.patch("/v1/datasets/orders/acceleration", json={"refresh_sql": None})
+        await refresh(runtime)
+        await at_version(runtime, 4)
+        assert await count(runtime) == 20
+
+
+async def test_append_loads_what_is_newer(tmp_path: Path) -> None:
+    write(tmp_path, 100)
+    async with running(tmp_path, manifest("refresh_mode: append")) as runtime:
+        await at_version(runtime, 1)
+        write(tmp_path, 50, start=100)
+        await refresh(runtime)
+        await at_version(runtime, 2)
+        assert await count(runtime) == 150
+        await refresh(runtime)
+        await at_version(runtime, 3)
+        assert await count(runtime) == 150
+        answer = await runtime.sql("SELECT count(DISTINCT id) AS n FROM orders")
+        assert answer.json() == [{"n": 150}]
+
+
+@pytest.mark.parametrize("key", ["", "primary_key: id"])
+async def test_append_with_an_overlap_takes_late_rows_once(tmp_path: Path, key: str) -> None:
+    write(tmp_path, 100)
+    lines = ("refresh_mode: append", "refresh_append_overlap: 20s", *([key] if key else []))
+    async with running(tmp_path, manifest(*lines)) as runtime:
+        await at_version(runtime, 1)
+        # The last ones again, changed, and more of them.
+        ids = list(range(75, 120))
+        late = pa.table({"id": ids, "t": [FIRST + each for each in ids], "v": ["new"] * 45})
+        pq.write_table(late, tmp_path / "orders.parquet")
+        await refresh(runtime)
+        await at_version(runtime, 2)
+        assert await count(runtime) == 120
+        assert await count(runtime, "v = 'new'") == 41
+
+
+async def test_window_and_retention_look_at_the_time_column(tmp_path: Path) -> None:
+    write(tmp_path, 100)
+    sql = f"retention_sql: DELETE FROM orders WHERE t < {FIRST + 10} OR v = 'v2'"
+    async with running(tmp_path, manifest("retention_check_enabled: true", sql)) as runtime:
+        await at_version(runtime, 1)
+        assert await count(runtime) == 72
+    async with running(tmp_path, manifest("refresh_data_window: 1h")) as runtime:
+        told = await at_version(runtime, 2)
+        assert told["version"]["rows"] == 0
+        assert await count(runtime) == 0
+
+
+async def test_sort_by_orders_what_is_stored(tmp_path: Path) -> None:
+    write(tmp_path, 1000)
+    async with running(tmp_path, manifest("sort_by: [v, id]")) as runtime:
+        await at_version(runtime, 1)
+        answer = await runtime.sql("SELECT v FROM orders LIMIT 3")
+        assert answer.json() == [{"v": "v0"}] * 3
+
+
+async def test_failed_refresh_leaves_the_rows_and_says_why(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    async with running(tmp_path, manifest()) as runtime:
+        await at_version(runtime, 1)
+        (tmp_path / "orders.parquet").write_bytes(b"broken")
+        await refresh(runtime)
+
+        async def told() -> str:
+            return str((await standing(runtime)).get("error", ""))
+
+        assert "cannot be read" in await eventually(told, "the failure is told")
+        assert (await standing(runtime))["status"] == "ready"
+        assert await count(runtime) == 10
+        write(tmp_path, 20)
+        await refresh(runtime)
+        await at_version(runtime, 2)
+        assert "error" not in await standing(runtime)
+
+
+async def test_schema_of_the_source_may_change_between_versions(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    async with running(tmp_path, manifest()) as runtime:
+        await at_version(runtime, 1)
+        pq.write_table(pa.table({"other": ["a", "b"]}), tmp_path / "orders.parquet")
+
+        async def seen() -> bool:
+            await refresh(runtime)
+            answer = await runtime.sql("SELECT other FROM orders")
+            return bool(answer.status_code == 200)
+
+        await eventually(seen, "the new column is read", 20)
+        assert (await runtime.sql("SELECT count(*) AS n FROM orders")).json() == [{"n": 2}]
+
+
+async def test_restart_reopens_files_without_the_source(tmp_path: Path) -> None:
+    write(tmp_path, 100)
+    lines = ("engine: file", "mode: file")
+    async with running(tmp_path, manifest(*lines)) as runtime:
+        await at_version(runtime, 1)
+    (tmp_path / "orders.parquet").unlink()
+    async with running(tmp_path, manifest(*lines)) as runtime:
+        assert (await at_version(runtime, 1))["status"] == "ready"
+        assert await count(runtime) == 100
+        assert (await runtime.api.get("/v1/ready")).text == "ready"
+    async with running(tmp_path, manifest(*lines, "sort_by: id")) as runtime:
+        # Another acceleration is not served with rows that were made by this one.
+        assert "version" not in await standing(runtime)
+        assert (await runtime.api.get("/v1/ready")).status_code == 503
+
+
+async def test_memory_mode_loads_anew_at_the_start(tmp_path: Path) -> None:
+    write(tmp_path, 100)
+    async with running(tmp_path, manifest()) as runtime:
+        await at_version(runtime, 1)
+    write(tmp_path, 200)
+    async with running(tmp_path, manifest()) as runtime:
+        await at_version(runtime, 2)
+        assert await count(runtime) == 200
+
+
+async def test_interval_refreshes_by_itself(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    async with running(tmp_path, manifest("refresh_check_interval: 100ms")) as runtime:
+        await at_version(runtime, 1)
+        write(tmp_path, 20)
+        await at_version(runtime, 3)
+
+        async def fresh() -> bool:
+            return bool(await count(runtime) == 20)
+
+        await eventually(fresh, "the new rows are read")
+
+
+async def test_source_answers_until_loaded_where_that_is_asked_for(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    text = manifest("refresh_mode: disabled", more="ready_state: on_registration")
+    async with running(tmp_path, text) as runtime:
+        assert await count(runtime) == 10
+        assert "version" not in await standing(runtime)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "words"),
+    [
+        ("nowhere/acceleration/refresh", "{}", 404, "no dataset 'nowhere'"),
+        ("plain/acceleration/refresh", "{}", 400, "not accelerated"),
+        ("orders/acceleration/refresh", "{", 400, "not JSON"),
+        ("orders/acceleration/refresh", "[]", 400, "JSON object"),
+        ("orders/acceleration/refresh", '{"refresh_mode": "changes"}', 400, "loads nothing"),
+        ("orders/acceleration/refresh", '{"refresh_sql": "SELECT 1"}', 400, "FROM"),
+        ("orders/acceleration/refresh", '{"refresh_sql": 7}', 400, "text"),
+        ("orders/acceleration/refresh", '{"refresh_jitter_max": "x"}', 400, "jitter"),
+        ("orders/acceleration/refresh", '{"refresh_sql": "SELECT * FROM plain"}', 400, "plain"),
+        ("not a name/acceleration/refresh", "{}", 400, "not a table name"),
+    ],
+)
+async def test_what_cannot_be_refreshed_is_told(
+    tmp_path: Path, path: str, body: str, status: int, words: str
+) -> None:
+    write(tmp_path, 10)
+    plain = "          - {from: 'file:orders.parquet', name: plain}\n"
+    text = manifest().rstrip(" ") + plain
+    async with running(tmp_path, text) as runtime:
+        await at_version(runtime, 1)
+        got = await runtime.api.post(f"/v1/datasets/{path}", content=body)
+        assert got.status_code == status
+        assert words in got.json()["message"]
+
+
+async def test_old_versions_are_removed_but_not_at_once(tmp_path: Path) -> None:
+    write(tmp_path, 10)
+    async with running(tmp_path, manifest()) as runtime:
+        await at_version(runtime, 1)
+        for number in (2, 3):
+            await refresh(runtime)
+            await at_version(runtime, number)
+        kept = [each.name for each in (tmp_path / "data-dir/results/datasets").glob("d-*")]
+        assert len(kept) == 3, "statements may still read them"
