@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from threading import Lock
@@ -33,7 +33,6 @@ from caraway_engine import (
     placeholders,
     plain,
     presence,
-    renaming,
     scalars,
     shares,
     sharing,
@@ -47,6 +46,7 @@ from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.streams import EngineStream
 from caraway_engine.system_tables import SystemSchema
+from caraway_engine.versions import Versions
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
@@ -77,8 +77,6 @@ class Session:
         chunks: stored.Chunks | None = None,
     ) -> None:
         self.snapshot = snapshot
-        self._partitions = settings.target_partitions
-        self._chunks = chunks or stored.NoChunks()
         self._spills_to = settings.temp_directory
         measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
         self._context = contexts.new(
@@ -99,7 +97,7 @@ class Session:
         self._lock = Lock()
         self._view_reads: dict[str, frozenset[str]] = {}
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
-        self.versions: dict[TableName, stored.Version] = {}
+        self.versions = Versions(chunks or stored.NoChunks(), settings.target_partitions)
         self._add_system_tables(snapshot.system)
         self._inputs = fragments.Inputs()
         self._whole_files = whole_files.WholeFiles()
@@ -114,8 +112,8 @@ class Session:
         So are `versions` of accelerated datasets, some rows of which may be in memory already.
         """
         failed: dict[TableName, str] = {}
-        known = [*chain.from_iterable(each.versions.values() for each in previous if each)]
-        self._add_versions([*known, *versions])
+        known = chain.from_iterable(each.versions for each in previous if each)
+        self.versions.add(self.snapshot.tables, [*known, *versions])
         views: dict[TableName, ViewTable] = {}
         kept = [each._installed for each in previous if each]
         for name, spec in self.snapshot.tables.items():
@@ -123,6 +121,7 @@ class Session:
                 views[name] = spec
                 continue
             if isinstance(spec, StoredTable):
+                self._register(name, spec, self.versions.by_name[name].table)
                 continue
             try:
                 self._add_table(name, spec, [each[name] for each in kept if name in each])
@@ -145,7 +144,7 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
-        self._fill(plan.stored)
+        self.versions.fill(plan.stored)
         try:
             schema = self._schema(plan)
         except BaseException as exc:
@@ -170,13 +169,13 @@ class Session:
         """
         try:
             context = self._context
-            task, held = self._with_versions(task)
+            task, held = self.versions.narrowed(task)
             narrowed = self._whole_files.narrowed(task.plan, task.shares, self.snapshot.tables)
             fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
             made = {**held, **files}
             dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
             text = dataframe.logical_plan().display_indent()
-            self._fill(self._stored(text))
+            self.versions.fill(self._stored(text))
             is_product = self._is_product(dataframe, text)
             if is_product:
                 context = self._serial
@@ -198,37 +197,16 @@ class Session:
         planned = _Plan(dataframe, effect, is_product, files_read, frozenset())
         return self._begin(planned, schema, start)
 
-    def _with_versions(self, task: Task) -> tuple[Task, dict[str, Table]]:
-        """Have the fragment read tables of its shares of accelerated datasets."""
-        mine = [share for share in task.shares if share.table in self.versions]
-        if not mine:
-            return task, {}
-        found = {
-            share.table: self.versions[share.table].share(
-                tuple(piece.path for piece in share.pieces), self._chunks
-            )
-            for share in mine
-        }
-        stored.check_present(found.values())
-        names = {table: f"chunks of {table}" for table in found}
-        renamed = renaming.renamed(task.plan, names)
-        for table in names.keys() - renamed.read:
-            raise sharing.unread(table)
-        others = tuple(share for share in task.shares if share.table not in found)
-        made = {names[table]: each for table, each in found.items() if isinstance(each, Table)}
-        return replace(task, plan=renamed.fragment, shares=others), made
-
-    def _fill(self, tables: Iterable[TableName]) -> None:
-        """Have the rows of whole tables in memory."""
-        stored.check_present(self.versions[table].fill(self._chunks) for table in tables)
-
     def _stored(self, plan: str) -> frozenset[TableName]:
         """Return the accelerated datasets whose rows a plan reads, also behind views."""
-        if not self.versions or distribution.is_only_described(plan):
+        if not self.versions.by_name or distribution.is_only_described(plan):
             return frozenset()
         names = presence.tables_read(plan)
         behind = chain.from_iterable(self._view_reads.get(self._bare(name), ()) for name in names)
-        return frozenset(map(TableName, map(self._bare, {*names, *behind}))) & self.versions.keys()
+        return (
+            frozenset(map(TableName, map(self._bare, {*names, *behind})))
+            & self.versions.by_name.keys()
+        )
 
     def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
         """List the files that a table is read from now, or None if no share of it can be read.
@@ -239,7 +217,7 @@ class Session:
         if table not in self._installed:
             return None
         if table in self.versions:
-            return self.versions[table].pieces()
+            return self.versions.by_name[table].pieces()
         spec, made = self._installed[table]
         if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
             return None
@@ -334,7 +312,7 @@ class Session:
             raise self._refine(self._translate(exc, planning=True), statement) from exc
         statements.check_writes(text, statement.writable)
         effect = statements.effect(text)
-        if effect.written in self.versions:
+        if effect.written is not None and effect.written in self.versions:
             raise QueryForbiddenError(
                 f"dataset '{effect.written}' is accelerated: its rows are changed at its source, "
                 "and come here with a refresh"
@@ -417,16 +395,6 @@ class Session:
                 catalog.register_schema(schema_name, Schema.memory_schema())
             catalog.schema(schema_name or "public").register_table(bare, table)
         self._installed[name] = (spec, table)
-
-    def _add_versions(self, known: Sequence[stored.Version]) -> None:
-        specs = {
-            name: spec
-            for name, spec in self.snapshot.tables.items()
-            if isinstance(spec, StoredTable)
-        }
-        for name, version in stored.versions_of(specs, known, self._partitions):
-            self.versions[name] = version
-            self._register(name, version.spec, version.table)
 
     def _add_views(self, views: Mapping[TableName, ViewTable]) -> dict[TableName, str]:
         """Views may read views: keep going round while at least one more can be planned."""

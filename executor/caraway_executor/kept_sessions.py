@@ -28,7 +28,6 @@ class Kept:
         """
         if self._held is None or newer is None:
             return
-        current = {id(each) for each in newer.versions.values()}
-        versions = self._held.versions.values()
-        if any(each.is_held and id(each) not in current for each in versions):
+        current = {id(each) for each in newer.versions}
+        if any(each.is_held and id(each) not in current for each in self._held.versions):
             self._held = None

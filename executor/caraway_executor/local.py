@@ -71,7 +71,7 @@ class LocalExecutor:
         coming = [*chain.from_iterable(each._coming.values() for each in (self, *others))]
         failed = session.install(self._session, *(each.session for each in others), versions=coming)
         self._session = session
-        here = list(session.versions.values())
+        here = list(session.versions)
         self._coming = {name: each for name, each in self._coming.items() if each not in here}
         self._keep(session)
         return failed
@@ -91,7 +91,7 @@ class LocalExecutor:
         version = self._version(table, spec)
         names = version.names if chunks is None else tuple(chunks)
         await self._started_with_chunks(partial(version.load, names, self._chunks))
-        if self._session is None or version not in self._session.versions.values():
+        if self._session is None or version not in list(self._session.versions):
             self._coming[table] = version
         return version.sizes(names)
 
@@ -102,16 +102,16 @@ class LocalExecutor:
     @property
     def holds(self) -> tuple[TableName, ...]:
         """The accelerated datasets of which there are rows in memory."""
-        versions = self._session.versions if self._session else {}
+        versions = self._session.versions.by_name if self._session else {}
         return tuple(sorted(name for name, each in versions.items() if each.is_held))
 
     def let_go(self) -> None:
         """Let go of rows that other executors read by now."""
-        for version in self._session.versions.values() if self._session else ():
+        for version in self._session.versions if self._session else ():
             version.let_go()
 
     def _version(self, table: TableName, spec: StoredTable) -> Version:
-        current = self._session.versions.get(table) if self._session else None
+        current = self._session.versions.by_name.get(table) if self._session else None
         for known in (current, self._coming.get(table)):
             if known is not None and known.spec == spec:
                 return known

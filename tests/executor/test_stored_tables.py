@@ -2,7 +2,7 @@ import asyncio
 import datetime as dt
 import gc
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,13 +14,20 @@ import pytest
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, QueryForbiddenError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
+from caraway_core.protocols.fleet import Piece, Share, Task
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.contexts import EngineSettings
+from caraway_engine.stored import Version, Wanted
+from caraway_executor.chunks import KeptChunks
 from caraway_executor.local import LocalExecutor
+from caraway_executor.room import Room
+from caraway_executor.stores import Stores
 from tests.kit.engine import memory, snapshot
+from tests.kit.fragments import task
 from tests.kit.stored import path_of, stored
 
 T = TableName("t")
+SCHEMAS = {"t": pa.schema([("k", pa.int64()), ("g", pa.int64())])}
 NUMBERS = pa.table({"k": pa.array(range(1000)), "g": pa.array([n % 7 for n in range(1000)])})
 
 
@@ -40,6 +47,16 @@ async def table(local: LocalExecutor, sql: str, **options: Any) -> pa.Table:
 
 async def value(local: LocalExecutor, sql: str) -> object:
     return (await table(local, sql)).column(0)[0].as_py()
+
+
+async def answer(local: LocalExecutor, run: Task) -> object:
+    stream = await local.run(run, ())
+    values = [batch.column(0)[0].as_py() async for batch in stream]
+    return values[0]
+
+
+def share(names: Sequence[str]) -> Share:
+    return Share(T, tuple(Piece(name, 0, 1, 1) for name in names))
 
 
 def everything() -> pa.Table:
@@ -270,3 +287,57 @@ async def test_no_statement_writes_into_a_version(tmp_path: Path) -> None:
     with pytest.raises(QueryForbiddenError, match="accelerated"):
         await table(local, "INSERT INTO t VALUES (1, 2)", may_write=True, writable=frozenset({T}))
     assert await value(local, "SELECT count(*) FROM t") == 1000
+
+
+async def test_tasks_of_an_earlier_catalog_read_its_version_again(tmp_path: Path) -> None:
+    first = await stored(tmp_path, NUMBERS, 4)
+    local = executor({"t": first})
+    assert await value(local, "SELECT count(*) FROM t") == 1000
+    less = await stored(tmp_path, NUMBERS.slice(0, 10), key="less")
+    local.install(snapshot({"t": less}, version=2))
+    gc.collect()
+    assert local._chunks._room.taken_bytes == 0
+
+    names = [each.sha256 for each in first.chunks[:2]]
+    run = task("SELECT count(*) FROM t", SCHEMAS, shares=[share(names)])
+    assert await answer(local, run) == 500
+    gc.collect()
+    assert local._chunks._room.taken_bytes == 0
+
+
+async def test_a_share_that_others_have_by_now_is_let_go(tmp_path: Path) -> None:
+    now_s = 0.0
+    spec = await stored(tmp_path, NUMBERS, 4)
+    chunks = KeptChunks(Stores(), Room())
+    version = Version(T, spec, 2, lambda: now_s)
+    held = await chunks.bring([Wanted(T, spec, spec.chunks)])
+    for name in version.names[:2]:
+        assert not isinstance(version.share((name,), chunks), Wanted)
+        now_s += 10
+    del held
+    await asyncio.sleep(0)
+    gc.collect()
+    assert chunks._room.taken_bytes == sum(each.size_bytes for each in spec.chunks[:2])
+
+    version.let_go()
+    assert chunks._room.taken_bytes == sum(each.size_bytes for each in spec.chunks[:2])
+    now_s += 100
+    version.let_go()
+
+    assert chunks._room.taken_bytes == spec.chunks[1].size_bytes
+    assert version.is_held
+
+
+async def test_a_share_of_another_version_is_refused(tmp_path: Path) -> None:
+    local = executor({"t": await stored(tmp_path, NUMBERS, 4)})
+    run = task("SELECT count(*) FROM t", SCHEMAS, shares=[share(["nothing"])])
+
+    with pytest.raises(ExecutionError, match="does not have"):
+        await local.run(run, ())
+
+
+async def test_a_share_without_chunks_is_empty(tmp_path: Path) -> None:
+    local = executor({"t": await stored(tmp_path, NUMBERS, 4)})
+    run = task("SELECT count(*) AS n FROM t", SCHEMAS, shares=[share([])])
+
+    assert await answer(local, run) == 0

@@ -78,6 +78,7 @@ class Keeper:
         # None: the source can be read now.
         self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
         self._held: HeldVersion | None = None
+        self._shown: Version | None = None
         self._run: asyncio.Task[None] | None = None
         self._due: asyncio.TimerHandle | None = None
         self._retry: asyncio.TimerHandle | None = None
@@ -92,7 +93,7 @@ class Keeper:
     @property
     def version(self) -> Version | None:
         """The version that readers have."""
-        return self._held.version if self._held and self._state.version is not None else None
+        return self._shown
 
     @property
     def stored(self) -> Stored:
@@ -289,6 +290,7 @@ class Keeper:
         version = self._held.version
         table = StoredTable(version.schema, self._maker.place, version.key, version.chunks)
         await self._show(self._plan.name, table)
+        self._shown = version
 
     async def _look(self) -> None:
         held = await self._versions.current(self._plan.name)

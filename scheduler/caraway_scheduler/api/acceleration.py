@@ -92,6 +92,8 @@ async def standing(request: Request, name: Name) -> Response:
         found = accelerations.standing(_table(name))
     except CarawayError as exc:
         return _refusal(_STATUS.get(type(exc), 500), exc.message)
+    except ValueError as exc:
+        return _refusal(400, str(exc))
     return JSONResponse(_told(found))
 
 

@@ -5,6 +5,7 @@ import platform
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -19,6 +20,14 @@ from caraway_core.protocols.dispatch import (
     Statement,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
+
+
+@runtime_checkable
+class Holder(Protocol):
+    """An executor that keeps accelerated datasets in memory."""
+
+    @property
+    def holds(self) -> tuple[TableName, ...]: ...
 
 
 class InProcessDispatch:
@@ -67,6 +76,7 @@ class InProcessDispatch:
                 active_tasks=self._active,
                 finished_tasks=self._finished,
                 failed_tasks=self._failed,
+                holds=self._executor.holds if isinstance(self._executor, Holder) else (),
             ),
         )
 
