@@ -22,6 +22,7 @@ from caraway_executor.chunks import KeptChunks
 from caraway_executor.local import LocalExecutor
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
+from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.fragments import task
 from tests.kit.stored import path_of, stored
@@ -47,6 +48,11 @@ async def table(local: LocalExecutor, sql: str, **options: Any) -> pa.Table:
 
 async def value(local: LocalExecutor, sql: str) -> object:
     return (await table(local, sql)).column(0)[0].as_py()
+
+
+async def freed(local: LocalExecutor) -> bool:
+    gc.collect()
+    return local._chunks._room.taken_bytes == 0
 
 
 async def answer(local: LocalExecutor, run: Task) -> object:
@@ -183,9 +189,8 @@ async def test_memory_is_freed_when_the_last_session_goes(tmp_path: Path) -> Non
     small = await stored(tmp_path, NUMBERS, key="u")
     local.install(snapshot({"t": small}, version=2))
 
-    gc.collect()
+    assert await eventually(lambda: freed(local), "the version is let go")
     assert held() is None
-    assert room.taken_bytes == 0
     assert pa.total_allocated_bytes() < before + 1_000_000
 
 
@@ -223,8 +228,7 @@ async def test_a_chunk_that_cannot_be_read_is_named(tmp_path: Path, change: str)
         await value(local, "SELECT sum(k) FROM t")
 
     assert await value(local, "SELECT k FROM u") == 1
-    gc.collect()
-    assert local._chunks._room.taken_bytes == 0
+    assert await eventually(lambda: freed(local), "what was read is let go")
     path.write_bytes(content)
     assert await value(local, "SELECT sum(k) FROM t") == 499_500
 
@@ -276,8 +280,7 @@ async def test_a_version_that_is_not_wanted_any_more_is_let_go(tmp_path: Path) -
 
     local.forget(T)
 
-    gc.collect()
-    assert local._chunks._room.taken_bytes == 0
+    assert await eventually(lambda: freed(local), "the version is let go")
 
 
 async def test_no_statement_writes_into_a_version(tmp_path: Path) -> None:
@@ -295,14 +298,12 @@ async def test_tasks_of_an_earlier_catalog_read_its_version_again(tmp_path: Path
     assert await value(local, "SELECT count(*) FROM t") == 1000
     less = await stored(tmp_path, NUMBERS.slice(0, 10), key="less")
     local.install(snapshot({"t": less}, version=2))
-    gc.collect()
-    assert local._chunks._room.taken_bytes == 0
+    assert await eventually(lambda: freed(local), "the earlier version is let go")
 
     names = [each.sha256 for each in first.chunks[:2]]
     run = task("SELECT count(*) FROM t", SCHEMAS, shares=[share(names)])
     assert await answer(local, run) == 500
-    gc.collect()
-    assert local._chunks._room.taken_bytes == 0
+    assert await eventually(lambda: freed(local), "the earlier version is let go")
 
 
 async def test_a_share_that_others_have_by_now_is_let_go(tmp_path: Path) -> None:
@@ -315,12 +316,15 @@ async def test_a_share_that_others_have_by_now_is_let_go(tmp_path: Path) -> None
         assert not isinstance(version.share((name,), chunks), Wanted)
         now_s += 10
     del held
-    await asyncio.sleep(0)
-    gc.collect()
-    assert chunks._room.taken_bytes == sum(each.size_bytes for each in spec.chunks[:2])
+    both = sum(each.size_bytes for each in spec.chunks[:2])
 
+    async def are_alone() -> bool:
+        gc.collect()
+        return chunks._room.taken_bytes == both
+
+    assert await eventually(are_alone, "only the shares hold chunks")
     version.let_go()
-    assert chunks._room.taken_bytes == sum(each.size_bytes for each in spec.chunks[:2])
+    assert chunks._room.taken_bytes == both
     now_s += 100
     version.let_go()
 

@@ -12,13 +12,15 @@ from caraway_core.errors import (
     OutOfMemoryQueryError,
     OverloadedError,
     QueryCancelledError,
+    ShuttingDownError,
 )
-from caraway_core.ids import CatalogVersion
+from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.fleet import Split, Task, TaskTable
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.places import Places
 from tests.kit.engine import memory
 from tests.kit.fragments import rows_of, task
+from tests.kit.stored import path_of, stored
 from tests.kit.workers import catalog, worker
 
 NUMBERS = pa.schema([("v", pa.int64())])
@@ -232,3 +234,24 @@ async def test_task_that_makes_more_than_fits_fails_and_leaves_room_for_the_next
     for _ in range(3):
         report, _ = await of.run(task("SELECT v FROM $t", {"$t": NUMBERS}), rows)
         assert report.sizes[0][0] == 4_000_000
+
+
+async def test_a_version_is_loaded_and_shown_by_the_heartbeat(tmp_path: Path) -> None:
+    spec = await stored(tmp_path, pa.table({"v": list(range(100))}), 4)
+    of = worker({"u": memory(v=[1])})
+    name = TableName("t")
+
+    chunk = spec.chunks[0]
+    loaded = await of.load("here", name, spec, [chunk.sha256])
+    assert (loaded.rows, loaded.size_bytes) == (25, chunk.size_bytes)
+    assert not (await of.describe("here")).holds
+    of.install(catalog({"t": spec}, 2))
+    assert (await of.describe("here")).holds == (name,)
+
+    # Another scheduler has the same version: its rows are not read again.
+    path_of(spec).unlink()
+    of.install(catalog({"t": spec}, origin="there"))
+    assert (await of.load("there", name, spec)).rows == 100
+    of.drain()
+    with pytest.raises(ShuttingDownError):
+        await of.load("here", name, spec)
