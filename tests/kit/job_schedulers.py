@@ -56,6 +56,8 @@ class MortalStore:
     def __init__(self, inner: StateStore) -> None:
         self._inner = inner
         self.writes: list[str] = []
+        self.counts: str | tuple[str, ...] = ("jobs/", "job-manifests/")
+        """Keys under these are the writes that it may die at."""
         self.dies_at: tuple[int, str] | None = None
         self.on_death: Callable[[], None] = lambda: None
         self.is_dead = False
@@ -81,7 +83,7 @@ class MortalStore:
         self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
     ) -> int | None:
         await self._alive()
-        if not key.startswith("jobs/") and not key.startswith("job-manifests/"):
+        if not key.startswith(self.counts):
             return await self._inner.compare_and_set(key, value, expected=expected, ttl_s=ttl_s)
         self.writes.append(key)
         mine = len(self.writes)
