@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 
 from bench import (
+    acceleration,
     cluster_scaling,
     cluster_shuffle,
     cluster_small,
@@ -34,6 +35,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "cluster-shuffle": cluster_shuffle.measure,
     "cluster-scaling": cluster_scaling.measure,
     "jobs": jobs.measure,
+    "acceleration": acceleration.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

@@ -73,6 +73,14 @@ class ChunksAwayError(CarawayError):
         self.wanted = tuple(wanted)
 
 
+def pieces(spec: StoredTable) -> tuple[ListedFile, ...]:
+    """List the chunks of a version as what can be dealt out."""
+    return tuple(
+        ListedFile(name, each.size_bytes, is_splittable=False, is_kept=True)
+        for name, each in _named(spec.chunks).items()
+    )
+
+
 @dataclass(slots=True)
 class _Share:
     table: Table
@@ -178,10 +186,7 @@ class Version:
             self._lock.release()
 
     def pieces(self) -> tuple[ListedFile, ...]:
-        return tuple(
-            ListedFile(name, each.size_bytes, is_splittable=False, is_kept=True)
-            for name, each in self._chunks.items()
-        )
+        return pieces(self.spec)
 
     def _chunk(self, name: str) -> ChunkInfo:
         if name not in self._chunks:

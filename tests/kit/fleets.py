@@ -16,6 +16,7 @@ from caraway_core.protocols.fleet import (
     Task,
     TaskTable,
 )
+from caraway_core.tables import StoredTable
 
 
 class FakeExecutor:
@@ -80,6 +81,16 @@ class FakeFleet:
         executor.installs += 1
         executor.change(catalogs={catalog.origin: catalog.version})
         return executor.install_failures
+
+    async def load(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str],
+    ) -> None:
+        raise NotImplementedError
 
     async def probe(self, executor_id: ExecutorId) -> None:
         executor = await self._reached(executor_id)

@@ -27,7 +27,7 @@ from caraway_core.protocols.dispatch import (
     Statement,
 )
 from caraway_core.protocols.state import Entry, StateStore
-from caraway_core.tables import ResultPlace
+from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
@@ -133,6 +133,7 @@ class GatedDispatch:
         self.may_begin = asyncio.Event()
         self.may_begin.set()
         self.fails: list[BaseException] = []
+        self.fails_to_load: list[BaseException] = []
         self.cores: int | None = None
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
@@ -145,6 +146,11 @@ class GatedDispatch:
         if self.fails:
             raise self.fails.pop(0)
         return await self._inner.execute(query_id, statement)
+
+    async def load(self, table: TableName, spec: StoredTable) -> None:
+        if self.fails_to_load:
+            raise self.fails_to_load.pop(0)
+        await self._inner.load(table, spec)
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return self._inner.progress(query_id)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.tables import TableSpec
+from caraway_core.tables import StoredTable, TableSpec
 
 Scalar = None | bool | int | float | str | list[Any]
 SystemTable = Callable[[], pa.Table]
@@ -119,6 +119,14 @@ class Executor(Protocol):
         """
         ...
 
+    async def load(self, table: TableName, spec: StoredTable) -> object:
+        """Bring a version of a dataset into memory, before a snapshot names it.
+
+        Raises:
+            QueryError: it does not fit, or cannot be read.
+        """
+        ...
+
     def close(self) -> None: ...
 
 
@@ -138,6 +146,14 @@ class Dispatch(Protocol):
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]: ...
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
+
+    async def load(self, table: TableName, spec: StoredTable) -> None:
+        """Bring a version of a dataset to where it will be read, before a snapshot shows it.
+
+        Raises:
+            QueryError: it does not fit, or cannot be read.
+        """
+        ...
 
     def progress(self, query_id: QueryId) -> Progress | None:
         """Tell how far a statement is that is under way here in several steps."""

@@ -13,9 +13,9 @@ import pyarrow as pa
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.tables import TableSpec
+from caraway_core.tables import StoredTable, TableSpec
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 """Raised with every change of what schedulers and executors say to each other."""
 ANSWER_S = 2.0
 """How long an executor has to say its heartbeat."""
@@ -208,6 +208,17 @@ class Fleet(Protocol):
         Files of the catalog that the executor lacks are sent before it.
         Returns what could not be installed, as an error text by table.
         """
+        ...
+
+    async def load(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str],
+    ) -> None:
+        """Have the executor bring chunks of a version into memory, before a catalog names it."""
         ...
 
     async def probe(self, executor_id: ExecutorId) -> None:

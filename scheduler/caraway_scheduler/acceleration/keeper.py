@@ -239,6 +239,7 @@ class Keeper:
         name = self._plan.name
         sql = await self._sql(begin)
         made = await self._maker.make(name, sql, self._progressed)
+        await self._maker.load(name, self._table(self._next(made, sql)))
         while True:
             version = self._next(made, sql)
             flipped = await self._versions.flip(name, self._held, version)
@@ -288,9 +289,11 @@ class Keeper:
     async def _show_held(self) -> None:
         assert self._held is not None
         version = self._held.version
-        table = StoredTable(version.schema, self._maker.place, version.key, version.chunks)
-        await self._show(self._plan.name, table)
+        await self._show(self._plan.name, self._table(version))
         self._shown = version
+
+    def _table(self, version: Version) -> StoredTable:
+        return StoredTable(version.schema, self._maker.place, version.key, version.chunks)
 
     async def _look(self) -> None:
         held = await self._versions.current(self._plan.name)

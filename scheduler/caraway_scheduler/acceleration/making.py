@@ -1,18 +1,25 @@
 """Makes the next version of an accelerated dataset: by SQL over its source, stored by executors."""
 
+import logging
 import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from caraway_core.errors import AnswerCutError, OverloadedError, ShuttingDownError
+from caraway_core.errors import (
+    AnswerCutError,
+    ExecutorLostError,
+    OverloadedError,
+    ShuttingDownError,
+)
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Dispatch, Statement
 from caraway_core.protocols.storing import StoredChunk, StoreOrder, in_order
-from caraway_core.tables import ResultPlace
+from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.jobs.model import Manifest
 from caraway_scheduler.queries import storing
 
+logger = logging.getLogger(__name__)
 _TRIES = 3
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -43,6 +50,19 @@ class Maker:
     @property
     def place(self) -> ResultPlace:
         return self._place
+
+    async def load(self, name: TableName, table: StoredTable) -> None:
+        """Bring a version to where it will be read, so that no reader waits for it.
+
+        An executor that is lost meanwhile costs those that read from it later a moment.
+
+        Raises:
+            QueryError: it does not fit into memory.
+        """
+        try:
+            await self._dispatch.load(name, table)
+        except (ExecutorLostError, OverloadedError, ShuttingDownError) as exc:
+            logger.info("a version is loaded later", extra={"dataset": name, "cause": exc.message})
 
     async def number(self, sql: str) -> int | None:
         """Return the one number that a query gives, if it is not NULL."""

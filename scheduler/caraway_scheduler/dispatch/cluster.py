@@ -20,7 +20,8 @@ from caraway_core.protocols.dispatch import (
 )
 from caraway_core.protocols.fleet import Fleet, Share, TableCatalog, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder, stored_schema
-from caraway_engine import distribution, shares
+from caraway_core.tables import StoredTable
+from caraway_engine import distribution, shares, stored
 from caraway_engine.distribution import Analysis
 from caraway_engine.sessions import Session
 from caraway_engine.stages import Cluster, Planner, Policy, StageGraph, TableFacts
@@ -104,6 +105,26 @@ class ClusterDispatch:
                 if attempt == ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
+
+    async def load(self, table: TableName, spec: StoredTable) -> None:
+        """Have each executor bring the chunks into memory that will be its share.
+
+        A small table is read whole by whichever executor is asked, when it is.
+        """
+        chunks = stored.pieces(spec)
+        ready = self._ready()
+        if not ready or self._policy.is_small_table(sum(each.size_bytes for each in chunks)):
+            return
+        slots = Slots(self._ready, len(ready))
+        dealt = shares.place(chunks, slots.names)
+        await asyncio.gather(
+            *(
+                self._fleet.load(
+                    slots.executor(number), self._origin, table, spec, [p.path for p in pieces]
+                )
+                for number, pieces in enumerate(dealt)
+            )
+        )
 
     def progress(self, query_id: QueryId) -> Progress | None:
         query = self._under_way.get(query_id)

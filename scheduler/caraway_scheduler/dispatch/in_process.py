@@ -20,6 +20,7 @@ from caraway_core.protocols.dispatch import (
     Statement,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
+from caraway_core.tables import StoredTable
 
 
 @runtime_checkable
@@ -64,6 +65,9 @@ class InProcessDispatch:
             self._count(is_whole=False)
             raise
         return _Counted(stream, self._count)
+
+    async def load(self, table: TableName, spec: StoredTable) -> None:
+        await self._executor.load(table, spec)
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return None

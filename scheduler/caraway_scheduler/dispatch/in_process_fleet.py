@@ -26,6 +26,7 @@ from caraway_core.protocols.fleet import (
     Task,
     TaskTable,
 )
+from caraway_core.tables import StoredTable
 from caraway_engine.contexts import EngineSettings
 from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
@@ -38,6 +39,9 @@ class _Worker(Protocol):
     async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]: ...
     def keep(self, file: OwnFile, content: pa.Buffer) -> None: ...
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]: ...
+    async def load(
+        self, origin: str, table: TableName, spec: StoredTable, chunks: Sequence[str] | None = None
+    ) -> Any: ...
     async def probe(self) -> None: ...
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page: ...
     async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page: ...
@@ -114,6 +118,16 @@ class InProcessFleet:
         return await self._call(
             executor_id, lambda worker: asyncio.to_thread(worker.install, catalog)
         )
+
+    async def load(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str],
+    ) -> None:
+        await self._call(executor_id, lambda worker: worker.load(origin, table, spec, chunks))
 
     async def probe(self, executor_id: ExecutorId) -> None:
         await self._call(executor_id, lambda worker: worker.probe())

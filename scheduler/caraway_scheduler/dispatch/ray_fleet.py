@@ -40,6 +40,7 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.protocols.wire import PackedPage
 from caraway_core.settings import Address
+from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
 from caraway_scheduler.dispatch.peers import Peer, got, handles, send, shapes
@@ -127,6 +128,17 @@ class RayFleet:
                 putting.add_done_callback(retrieve)
                 self._files[file.path] = putting
             await self._answer(peer, peer.actor.keep.remote(file, await asyncio.shield(putting)))
+
+    async def load(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str],
+    ) -> None:
+        peer = self._peer(executor_id)
+        await self._answer(peer, peer.actor.load.remote(origin, table, spec, chunks))
 
     async def probe(self, executor_id: ExecutorId) -> None:
         origin = self._catalog[0].origin if self._catalog else ""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import ExecutionError, StateAwayError
+from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, StateAwayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.contexts import EngineSettings
@@ -249,3 +249,15 @@ async def test_killed_at_the_flip_readers_have_one_version_or_the_other(
             return {each.name for each in folder.glob("d-*")} <= wanted
 
         await eventually(swept, "what the dead one stored for nothing is removed")
+
+
+async def test_version_that_does_not_fit_is_not_shown(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.keep("one")
+        await one.at(1)
+        one.dispatch.fails_to_load = [OutOfMemoryQueryError("dataset 'orders' does not fit")]
+        one.ask()
+        assert await one.fails() == "dataset 'orders' does not fit"
+        assert len(one.shown) == 1
+        one.ask()
+        await one.at(2)
