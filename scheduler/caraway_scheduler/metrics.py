@@ -2,14 +2,16 @@
 
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 
 from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from caraway_scheduler import cluster_metrics, job_metrics
+from caraway_core.durations import Labels
+from caraway_scheduler import acceleration_metrics, cluster_metrics, job_metrics
+from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.metric_families import Families
 from caraway_scheduler.services import Services
 
@@ -44,6 +46,8 @@ class _State(Collector):
         yield from cluster_metrics.collect(self._services, self._families)
         if self._services.job_works is not None:
             yield from job_metrics.collect(self._services.job_works, self._families)
+        if self._services.accelerations is not None:
+            yield from acceleration_metrics.collect(self._services.accelerations, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:
@@ -98,14 +102,12 @@ class _State(Collector):
         for name, dataset in catalog.datasets.items():
             state.add_metric((name,), _LOAD_STATES[dataset.status])
         yield state
-        active = GaugeMetricFamily(
-            self._families.name("dataset_active_count"),
-            "Datasets that are ready.",
-            labels=("engine",),
+        yield self._families.gauges(
+            "dataset_active_count",
+            "Datasets that are ready, also while they are refreshed.",
+            ("engine",),
+            _active(catalog.datasets.values()),
         )
-        ready = sum(dataset.status == "ready" for dataset in catalog.datasets.values())
-        active.add_metric(("None",), ready)
-        yield active
         views = GaugeMetricFamily(
             self._families.name("view_load_state"), "As dataset_load_state.", labels=("view",)
         )
@@ -144,3 +146,13 @@ class _State(Collector):
                 "cores": str(os.cpu_count()),
             },
         )
+
+
+def _active(datasets: Iterable[DatasetState]) -> Mapping[Labels, float]:
+    """Count the datasets that can be read, by engine; `None` is that of those without one."""
+    found: dict[Labels, float] = {("None",): 0, ("arrow",): 0, ("file",): 0}
+    for state in datasets:
+        if state.status in ("ready", "refreshing"):
+            acceleration = state.dataset.acceleration
+            found[acceleration.engine if acceleration else "None",] += 1
+    return found

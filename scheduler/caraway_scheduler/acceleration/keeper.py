@@ -18,6 +18,7 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration import making, refreshing
 from caraway_scheduler.acceleration import refresh_events as events
+from caraway_scheduler.acceleration.counting import Counted, Counting, Ended
 from caraway_scheduler.acceleration.making import Maker, Stored
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.refreshing import Refreshes
@@ -65,6 +66,7 @@ class Keeper:
         tell: Tell,
         schema: Callable[[TableName], pa.Schema],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        counting: Counting | None = None,
     ) -> None:
         self._plan = plan
         self._maker = maker
@@ -74,6 +76,8 @@ class Keeper:
         self._tell = tell
         self._schema = schema
         self._clock = clock
+        self._counting = counting or Counting()
+        self._counted: Counted | None = None
         self._state = Refreshes(plan.name, plan.settings)
         # None: the source can be read now.
         self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
@@ -209,6 +213,7 @@ class Keeper:
         run, name = begin.run, self._plan.name
         try:
             await asyncio.sleep(begin.delay_s)
+            self._counted = self._counting.begin(name, begin.mode)
             async with asyncio.TaskGroup() as tasks:
                 await self._claim()
                 renewing = tasks.create_task(self._keep_claimed())
@@ -231,8 +236,11 @@ class Keeper:
         else:
             self._end(events.Succeeded(run, number))
 
-    def _end(self, event: events.Event) -> None:
+    def _end(self, event: Ended) -> None:
         self._run, self._ended_at = None, self._clock()
+        counted, self._counted = self._counted, None
+        if counted is not None:
+            counted.end(event, self._held.version if self._held else None)
         self._events.put_nowait(event)
 
     async def _make(self, begin: events.Begin) -> int:

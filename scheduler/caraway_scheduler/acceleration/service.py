@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from caraway_core.errors import CarawayError, DatasetError
@@ -17,6 +17,7 @@ from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration import overrides, statements
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.backoff import Retries
+from caraway_scheduler.acceleration.counting import Counting
 from caraway_scheduler.acceleration.keeper import Keeper, Plan
 from caraway_scheduler.acceleration.making import Maker, Stored
 from caraway_scheduler.acceleration.recipes import Recipe
@@ -25,6 +26,7 @@ from caraway_scheduler.acceleration.schedule import Cron, Interval, Schedule, Ti
 from caraway_scheduler.acceleration.versions import Version, Versions, name_in
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState, ReadyState
+from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
 _REWATCH_S = 2.0
@@ -58,7 +60,9 @@ class Accelerations:
         results: ResultStore,
         place: ResultPlace,
         owner: str,
+        record: Callable[[TaskRecord], None] = lambda _record: None,
     ) -> None:
+        self.counting = Counting(record)
         self._catalog = catalog
         self._maker = Maker(dispatch, place)
         self._versions = Versions(store, owner)
@@ -79,6 +83,7 @@ class Accelerations:
             self._catalog.show,
             self._tell,
             self._catalog.source_schema,
+            counting=self.counting,
         )
         task = asyncio.create_task(keeper.run(), name=f"refresh {state.name}")
         task.add_done_callback(_tell_failure)
@@ -147,6 +152,11 @@ class Accelerations:
         """
         keeper = self._keeper(name)
         return Standing(keeper.state, keeper.version, keeper.stored)
+
+    def standings(self) -> Sequence[Standing]:
+        """Tell how all accelerated datasets stand."""
+        keepers = [keeper for keeper, _ in self._keepers.values()]
+        return [Standing(each.state, each.version, each.stored) for each in keepers]
 
     def _keeper(self, name: TableName) -> Keeper:
         kept = self._keepers.get(name)
