@@ -34,6 +34,8 @@ from caraway_scheduler.acceleration.versions import (
 logger = logging.getLogger(__name__)
 KEPT = timedelta(seconds=120)
 """How long a version stays that new statements do not read any more: some may have begun."""
+_ORPHANED = timedelta(hours=6)
+"""How old chunks are that no version names and that nobody can be making any more."""
 _CLAIM_EVERY_S = CLAIM_TTL_S / 4
 Show = Callable[[TableName, StoredTable], Coroutine[Any, Any, None]]
 Tell = Callable[[TableName, Refreshes, Stored], None]
@@ -245,17 +247,24 @@ class Keeper:
 
     async def _make(self, begin: events.Begin) -> int:
         name = self._plan.name
+        # Whoever has the claim builds on what is there now, and takes nothing back that comes
+        # later: an append that was made of an older version would lose what is newer.
+        await self._look()
+        before = self._held
+        if before is not None and before.version.origin == self._plan.origin:
+            await self._show_held()
         sql = await self._sql(begin)
         made = await self._maker.make(name, sql, self._progressed)
-        await self._maker.load(name, self._table(self._next(made, sql)))
-        while True:
-            version = self._next(made, sql)
-            flipped = await self._versions.flip(name, self._held, version)
-            if flipped is not None:
-                self._held = flipped
-                await self._remove_old(version)
-                return version.number
+        await self._maker.load(name, self._table(self._next(before, made, sql)))
+        version = self._next(before, made, sql)
+        flipped = await self._versions.flip(name, before, version)
+        if flipped is None:
+            # What was made here is older than what is there now, or was made of what is not.
             await self._look()
+            raise CarawayError("another scheduler has made a version meanwhile")
+        self._held = flipped
+        await self._remove_old(before.version if before else None, version)
+        return version.number
 
     async def _sql(self, begin: events.Begin) -> str:
         recipe, source, now = self._plan.recipe, self._schema(self._plan.name), self._clock()
@@ -265,8 +274,8 @@ class Keeper:
         newest = await self._maker.number(recipe.newest(version.schema))
         return recipe.append(begin.refresh_sql, source, version.schema, newest, now)
 
-    def _next(self, made: making.Made, sql: str) -> Version:
-        now, before = self._clock(), self._held.version if self._held else None
+    def _next(self, held: HeldVersion | None, made: making.Made, sql: str) -> Version:
+        now, before = self._clock(), held.version if held else None
         superseded: tuple[Superseded, ...] = ()
         if before is not None:
             recent = (each for each in before.superseded if now - each.since < KEPT)
@@ -283,13 +292,20 @@ class Keeper:
             superseded,
         )
 
-    async def _remove_old(self, version: Version) -> None:
-        """Remove what no statement reads any more, and what failed refreshes left."""
+    async def _remove_old(self, before: Version | None, version: Version) -> None:
+        """Remove what no statement reads any more, and what failed refreshes left long ago.
+
+        What is not known and not old may be what another scheduler is making.
+        """
         wanted = {version.key, *(each.key for each in version.superseded)}
-        prefix = making.prefix_of(self._plan.name)
+        past = {each.key for each in before.superseded} if before else set()
+        name, now = self._plan.name, self._clock()
         try:
             for key in await self._results.keys():
-                if key.startswith(prefix) and key not in wanted:
+                made_at = making.made_at(key, name)
+                if made_at is None or key in wanted:
+                    continue
+                if key in past or now - made_at > _ORPHANED:
                     await self._results.delete(key)
         except CarawayError as exc:
             logger.warning("old versions are removed later", extra={"cause": exc.message})
@@ -297,8 +313,9 @@ class Keeper:
     async def _show_held(self) -> None:
         assert self._held is not None
         version = self._held.version
-        await self._show(self._plan.name, self._table(version))
-        self._shown = version
+        if self._shown is None or self._shown.key != version.key:
+            await self._show(self._plan.name, self._table(version))
+            self._shown = version
 
     def _table(self, version: Version) -> StoredTable:
         return StoredTable(version.schema, self._maker.place, version.key, version.chunks)

@@ -2,9 +2,11 @@
 
 import logging
 import re
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from caraway_core.errors import (
     AnswerCutError,
@@ -105,8 +107,20 @@ class Maker:
 
 
 def key_of(name: TableName) -> str:
-    """Return a new key for a version; all of a dataset begin alike."""
-    return f"{prefix_of(name)}{uuid.uuid4().hex[:12]}"
+    """Return a new key for a version; it says of which dataset it is, and since when."""
+    return f"{prefix_of(name)}{int(time.time()):x}-{uuid.uuid4().hex[:12]}"
+
+
+def made_at(key: str, name: TableName) -> datetime | None:
+    """Return since when a key is there; None if it is not of this dataset."""
+    prefix = prefix_of(name)
+    stamp = key.removeprefix(prefix).partition("-")[0]
+    if not key.startswith(prefix) or not stamp:
+        return None
+    try:
+        return datetime.fromtimestamp(int(stamp, 16), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def prefix_of(name: TableName) -> str:

@@ -73,7 +73,13 @@ class Accelerations:
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
         """Keep a dataset of the manifest, in place of one of its name."""
         self.end(state.name)
-        plan = plan_of(state.dataset, acceleration, state.ready_state)
+        try:
+            plan = plan_of(state.dataset, acceleration, state.ready_state)
+        except ValueError as exc:
+            failure = DatasetError("invalid", f"dataset '{state.name}': {exc}")
+            logger.warning("dataset is not accelerated", extra={"reason": failure.message})
+            self._catalog.tell(state.name, "error", failure)
+            return
         self._settings[state.name] = plan.settings
         keeper = Keeper(
             plan,

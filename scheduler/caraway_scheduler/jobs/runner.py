@@ -20,10 +20,8 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import (
     StoredChunk,
     StoreOrder,
-    answer_schema,
     in_order,
     too_large,
-    unpack,
 )
 from caraway_core.tables import ResultPlace
 from caraway_engine import placeholders
@@ -33,6 +31,7 @@ from caraway_scheduler.jobs import effects, failures, states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Held, Job, JobError, JobProgress, Manifest, Totals
 from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.queries import storing
 
 logger = logging.getLogger(__name__)
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
@@ -183,25 +182,19 @@ class JobRunner:
             store=StoreOrder(self._place, job.result_key, request.maximum_size),
             in_background=True,
         )
-        stream = await self._dispatch.execute(run.query_id, statement)
-        try:
-            run.has_begun = True
-            schema = answer_schema(stream.schema)
-            stored = 0
-            async for batch in stream:
-                fresh = unpack(batch)
-                run.chunks.extend(fresh)
-                stored += sum(each.chunk.size_bytes for each in fresh)
-                # Also counts what lost attempts stored, so it is only a reason to look closely.
-                if request.maximum_size is not None and stored > request.maximum_size:
-                    _check_size(run.chunks, request.maximum_size)
-        finally:
-            await stream.aclose()
-            if stream.written is not None:
-                self._on_written()
+
+        def told(words: list[StoredChunk]) -> None:
+            run.has_begun, run.chunks = True, words
+            # Of a statement that many tasks store, each knows only its own part.
+            if request.maximum_size is not None:
+                _check_size(words, request.maximum_size)
+
+        manifest = await storing.store(
+            self._dispatch, run.query_id, statement, told, self._on_written
+        )
         run.is_done = True
         await self._look(job, run.chunks)
-        return Manifest(schema, tuple(in_order(run.chunks)))
+        return manifest
 
     async def _look(self, job: Job, chunks: list[StoredChunk]) -> None:
         """See that what executors stored can be read here: they may have disks of their own."""
@@ -271,6 +264,9 @@ def now() -> datetime:
 
 
 def _check_size(chunks: list[StoredChunk], maximum_size: int) -> None:
+    # The plain sum also counts what lost attempts stored, so it is only a reason to look closely.
+    if sum(each.chunk.size_bytes for each in chunks) <= maximum_size:
+        return
     stored = sum(chunk.size_bytes for chunk in in_order(chunks))
     if stored > maximum_size:
         raise too_large(stored, maximum_size)

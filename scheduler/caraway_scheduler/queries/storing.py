@@ -11,9 +11,15 @@ OnWord = Callable[[list[StoredChunk]], None]
 
 
 async def store(
-    dispatch: Dispatch, query_id: QueryId, statement: Statement, on_word: OnWord
+    dispatch: Dispatch,
+    query_id: QueryId,
+    statement: Statement,
+    on_word: OnWord,
+    on_written: Callable[[], None] = lambda: None,
 ) -> Manifest:
-    """Run it to its end; `on_word` is given all words so far each time there are more.
+    """Run it to its end; `on_word` is given all words so far, none at first, as they come.
+
+    `on_written` is called at the end of a statement that writes, however it ends.
 
     Raises:
         QueryError: it failed; what it stored stays under its key.
@@ -22,9 +28,12 @@ async def store(
     stream = await dispatch.execute(query_id, statement)
     try:
         schema = answer_schema(stream.schema)
+        on_word(words)
         async for batch in stream:
             words.extend(unpack(batch))
             on_word(words)
     finally:
         await stream.aclose()
+        if stream.written is not None:
+            on_written()
     return Manifest(schema, tuple(in_order(words)))

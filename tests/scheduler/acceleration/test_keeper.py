@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,7 +76,13 @@ class Site:
     def forget_the_dead(self) -> None:
         self.clock.now += 2 * CLAIM_TTL_S
 
-    async def keep(self, scheduler: str, rows: int = 10, attempts: int | None = 0) -> Kept:
+    async def keep(
+        self,
+        scheduler: str,
+        rows: int = 10,
+        attempts: int | None = 0,
+        ahead: timedelta = timedelta(),
+    ) -> Kept:
         dispatch = GatedDispatch(
             InProcessDispatch(LocalExecutor(EngineSettings(1, None)), ExecutorId(scheduler), 1)
         )
@@ -108,6 +115,7 @@ class Site:
             show,
             tell,
             lambda _name: SCHEMA,
+            clock=lambda: datetime.now(UTC) + ahead,
         )
         working = asyncio.create_task(keeper.run())
         following = asyncio.create_task(_follow(Versions(store, scheduler), keeper))
@@ -181,9 +189,7 @@ async def test_scheduler_that_dies_in_a_refresh_is_followed_by_another(tmp_path:
         assert len(two.shown) == 2
 
 
-async def test_failure_leaves_the_version_and_what_was_stored_is_removed_later(
-    tmp_path: Path,
-) -> None:
+async def test_failure_leaves_the_version(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.keep("one")
         await one.at(1)
@@ -195,6 +201,26 @@ async def test_failure_leaves_the_version_and_what_was_stored_is_removed_later(
         one.ask()
         await one.at(2)
         assert one.keeper.state.error == ""
+
+
+async def test_refresh_that_lost_its_claim_does_not_take_a_later_one_back(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.keep("one")
+        await one.at(1)
+        two = await place.keep("two", rows=20)
+        one.dispatch.began.clear()
+        one.dispatch.may_begin.clear()
+        one.ask()
+        await one.dispatch.began.wait()
+        place.forget_the_dead()
+        two.ask()
+        await two.at(2)
+        await one.at(2)
+        one.dispatch.may_begin.set()
+        assert "another scheduler" in await one.fails()
+        for kept in (one, two):
+            assert [chunk.row_count for chunk in kept.shown[-1].chunks] == [20]
+            assert len(kept.shown) == 2
 
 
 async def test_failed_refresh_is_tried_again_by_itself(tmp_path: Path) -> None:
@@ -238,7 +264,7 @@ async def test_killed_at_the_flip_readers_have_one_version_or_the_other(
         await one.store.died.wait()
         one.working.cancel()
         place.forget_the_dead()
-        two = await place.keep("two")
+        two = await place.keep("two", ahead=timedelta(hours=7))
         await two.at(2 if when == "after" else 1)
         two.ask()
         await two.at(3 if when == "after" else 2)

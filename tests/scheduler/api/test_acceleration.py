@@ -279,6 +279,24 @@ async def test_what_cannot_be_refreshed_is_told(
         assert words in got.json()["message"]
 
 
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("refresh_cron: '99 * * * *'", "minute"),
+        ("refresh_sql: SELECT * FROM elsewhere", "elsewhere"),
+    ],
+)
+async def test_what_only_the_scheduler_understands_is_an_error_of_the_dataset(
+    tmp_path: Path, keys: str, words: str
+) -> None:
+    write(tmp_path, 10)
+    async with running(tmp_path, manifest(keys)) as runtime:
+        (listed,) = (await runtime.api.get("/v1/datasets?status=true")).json()
+        assert listed["status"] == "error"
+        assert words in listed["error_message"]
+        assert (await runtime.api.get("/v1/ready")).status_code == 503
+
+
 async def test_old_versions_are_removed_but_not_at_once(tmp_path: Path) -> None:
     write(tmp_path, 10)
     async with running(tmp_path, manifest()) as runtime:
