@@ -14,11 +14,12 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from caraway import parsing, queries, retries
+from caraway import parsing, queries, refreshes, retries
 from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
 from caraway.formats import Format
 from caraway.parsing import Row
 from caraway.queries import Queries, Query
+from caraway.refreshes import Refreshes, Standing
 from caraway.transport import Request, Transport
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
@@ -44,6 +45,7 @@ class Client:
         self._reads = retries.reads(max_retries)
         self._statements = retries.statements(max_retries)
         self._queries = Queries(self._transport, max_retries, sleep)
+        self._refreshes = Refreshes(self._transport, max_retries, sleep)
 
     def __enter__(self) -> "Client":
         return self
@@ -119,6 +121,49 @@ class Client:
     def datasets(self, *, status: bool = False) -> list[Row]:
         """The datasets; with `status`, also their state and what is wrong with them."""
         return self.rows("datasets", {"status": "true"} if status else {})
+
+    def refresh(
+        self,
+        name: str,
+        refresh_sql: str | None = None,
+        refresh_mode: str | None = None,
+        refresh_jitter_max: str | float | None = None,
+    ) -> str:
+        """Have an accelerated dataset refreshed; return what the server says to it.
+
+        While a refresh runs, one more is kept waiting. What is not None is otherwise than the
+        manifest has it, for this refresh only.
+        """
+        wanted = {
+            "refresh_sql": refresh_sql,
+            "refresh_mode": refresh_mode,
+            "refresh_jitter_max": refresh_jitter_max,
+        }
+        given = {key: value for key, value in wanted.items() if value is not None}
+        return self._refreshes.ask(name, given)
+
+    def watch_refresh(
+        self, name: str, before: Row, longest_pause_s: float = 2.0
+    ) -> Generator[Standing, None, None]:
+        """Yield how a dataset stands until the refresh that was just asked for is over.
+
+        `before` is what `acceleration` returned before the asking.
+
+        Raises:
+            RefreshError: it failed, or nothing comes of it.
+        """
+        return self._refreshes.watch(name, refreshes.standing(before), longest_pause_s)
+
+    def acceleration(self, name: str) -> Row:
+        """Which version of an accelerated dataset is read, and how its refresh stands."""
+        return self._refreshes.document(name)
+
+    def set_refresh_sql(self, name: str, sql: str | None) -> None:
+        """Change what is loaded, from the next refresh until the next start of the server.
+
+        None: as the manifest has it.
+        """
+        self._refreshes.configure(name, {"refresh_sql": sql})
 
     def catalogs(self) -> list[Row]:
         """The catalogs."""

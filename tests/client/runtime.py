@@ -97,6 +97,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._play()
 
+    def do_PATCH(self) -> None:
+        self._play()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
 

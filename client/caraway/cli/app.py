@@ -13,6 +13,7 @@ from caraway.cli import (
     processes,
     queries,
     readiness,
+    refreshing,
     runtime,
     sql,
     starting,
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
     app.command("sql")(sql.sql)
     app.add_typer(queries.build())
     app.command("datasets")(listings.datasets)
+    app.command("refresh")(refreshing.refresh)
     app.command("catalogs")(listings.catalogs)
     app.command("executors")(listings.executors)
     app.command("status")(listings.status)
