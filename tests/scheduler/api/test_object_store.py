@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.kit.deadlines import eventually
-from tests.kit.runtime import running
+from tests.kit.runtime import Running, running
 from tests.kit.s3 import KEY, REGION, SECRET, S3Server, s3_server
 
 __all__ = ["s3_server"]
@@ -119,3 +119,36 @@ async def test_answers_of_jobs_are_kept_on_s3_and_expire_there(
 
         await eventually(is_empty, "the answer expires", 30)
         assert (await runtime.api.get(f"{path}/results")).status_code == 410
+
+
+async def test_versions_of_accelerated_datasets_are_kept_on_s3(
+    tmp_path: Path, s3_server: S3Server
+) -> None:
+    s3_server.bucket("versions-e2e")
+    (tmp_path / "numbers.parquet").write_bytes(parquet(n=list(range(100))))
+    manifest = f"""
+        datasets:
+          - {{from: 'file:numbers.parquet', name: numbers, acceleration: {{engine: file}}}}
+        runtime:
+          scheduler:
+            state_location: s3://versions-e2e/caraway
+            params:
+              s3_region: {REGION}
+              s3_endpoint: {s3_server.endpoint}
+              s3_key: {KEY}
+              s3_secret: ${{secrets:S3_SECRET}}
+              allow_http: true
+    """
+
+    for _ in range(2):
+        async with running(tmp_path, manifest, {"S3_SECRET": SECRET}) as runtime:
+
+            async def sum_of(runtime: Running = runtime) -> int:
+                answer = await runtime.sql("SELECT sum(n) AS s FROM numbers")
+                return int(answer.json()[0]["s"]) if answer.status_code == 200 else 0
+
+            assert await eventually(sum_of, "the rows are read", 20) == 4950
+            listed = await runtime.api.get("/v1/datasets/numbers/acceleration")
+            assert SECRET not in listed.text
+        # The second time it is reopened without its source.
+        (tmp_path / "numbers.parquet").unlink(missing_ok=True)
