@@ -171,7 +171,15 @@ async def _accelerations(
 ) -> Accelerations:
     store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
     results = await asyncio.to_thread(store_class.at, place)
-    return Accelerations(services.catalog, services.dispatch, store, results, place, owner)
+    return Accelerations(
+        services.catalog,
+        services.dispatch,
+        store,
+        results,
+        place,
+        owner,
+        services.history.add,
+    )
 
 
 async def open_state(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:

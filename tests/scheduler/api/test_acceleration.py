@@ -83,6 +83,24 @@ async def test_rows_are_loaded_once_and_anew_when_asked(tmp_path: Path) -> None:
         assert (listed["acceleration_enabled"], listed["status"]) == (True, "ready")
 
 
+async def test_history_and_metrics_tell_of_refreshes(tmp_path: Path) -> None:
+    write(tmp_path, 1000)
+    async with running(tmp_path, manifest()) as runtime:
+        await at_version(runtime, 1)
+        sql = (
+            "SELECT input, error_message FROM runtime.task_history "
+            "WHERE task = 'accelerated_refresh'"
+        )
+
+        async def told() -> list[Any]:
+            return list((await runtime.sql(sql)).json())
+
+        (row,) = await eventually(told, "the refresh is in the history")
+        assert row == {"input": "orders: full", "error_message": None}
+        page = (await runtime.metrics.get("/metrics")).text
+        assert 'dataset_acceleration_rows{dataset="orders"} 1000.0' in page
+
+
 async def test_cached_answers_are_of_the_version_that_is_read(tmp_path: Path) -> None:
     write(tmp_path, 10)
     more = "\n        runtime:\n          caching: {sql_results: {item_ttl: 1h}}\n"
