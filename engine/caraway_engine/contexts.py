@@ -30,6 +30,8 @@ def new(settings: EngineSettings, partitions: int, share: float, measured: bool)
         .set("datafusion.execution.collect_statistics", str(measured).lower())
         # It forgets a column that has no bound yet: wrong minima. apache/datafusion#25147
         .set("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", "false")
+        # It takes the order of a computed key for that of what it is computed from: wrong rows.
+        .set("datafusion.optimizer.enable_topk_aggregation", "false")
     )
     runtime = RuntimeEnvBuilder()
     if settings.memory_limit_bytes:

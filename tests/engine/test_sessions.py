@@ -190,3 +190,13 @@ async def test_cancelled_wait_ends_the_query() -> None:
     with pytest.raises(StopAsyncIteration):
         await anext(aiter(stream))
     assert await rows(made, "SELECT 1 AS x") == [{"x": 1}]
+
+
+async def test_limit_over_a_computed_key_does_not_cut_the_distinct_rows_below() -> None:
+    """DataFusion 55 would take `c`, computed, for the `c` that it is computed from."""
+    made = session({"l": memory(n=[1, 2, 3, 5, 7, 8])})
+    sql = (
+        "SELECT * FROM (SELECT (c % 5) AS c FROM (SELECT DISTINCT n AS c FROM l "
+        "UNION SELECT (n + 1) AS c FROM l)) ORDER BY c LIMIT 1"
+    )
+    assert await rows(made, sql) == [{"c": 0}]
