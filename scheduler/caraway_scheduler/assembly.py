@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import time
+import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -41,6 +42,7 @@ from caraway_scheduler.tls import Certificate
 
 logger = logging.getLogger(__name__)
 STATE_FILE = "state.db"
+_IDENTITY = "identity"
 _QUERIES_PER_CORE = 4
 _MEMORY_SHARE = "70%"
 
@@ -147,6 +149,10 @@ async def jobs(
     store = state or await open_state(None, data.path / STATE_FILE, stack)
     scheduler_id = (backend.scheduler_id if backend else "") or data.node_id
     place = places.place(settings, secrets, data.path / "results")
+    if settings.scheduler.state_location is not None:
+        # What no job and no version stands for is removed, so that runtimes which know nothing of
+        # each other's must not look into one folder.
+        place = place.under(await _identity(store))
     opened = await open_jobs(
         store,
         scheduler_id,
@@ -164,6 +170,13 @@ async def jobs(
     stack.push_async_callback(accelerations.aclose)
     services.catalog.accelerator = services.accelerations = accelerations
     return opened
+
+
+async def _identity(store: StateStore) -> str:
+    """Return the name that a state store has had since it was first used."""
+    while (entry := await store.get(_IDENTITY)) is None:
+        await store.compare_and_set(_IDENTITY, uuid.uuid4().hex[:12].encode(), expected=None)
+    return entry.value.decode()
 
 
 async def _accelerations(

@@ -129,9 +129,9 @@ def test_executor_killed_while_rows_are_stored(
     # Several seconds of rows.
     query_id = one.submit(WIDE.replace("b.id < 2000", "b.id < 6000"))
 
-    results = cluster.manifest.parent / "results" / "jobs"
+    results = cluster.manifest.parent / "results"
     actor = cluster.of.actor_pid("e2")
-    until(lambda: list(results.glob(f"{query_id}.*/*")), "chunks are stored", 60)
+    until(lambda: list(results.glob(f"*/jobs/{query_id}.*/*")), "chunks are stored", 60)
     os.kill(actor, signal.SIGKILL)
     assert one.status(query_id)["status"] == "RUNNING"
     assert one.ended(query_id) == "SUCCEEDED"

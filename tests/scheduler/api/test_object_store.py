@@ -152,3 +152,19 @@ async def test_versions_of_accelerated_datasets_are_kept_on_s3(
             assert SECRET not in listed.text
         # The second time it is reopened without its source.
         (tmp_path / "numbers.parquet").unlink(missing_ok=True)
+
+
+async def test_runtimes_that_share_a_place_leave_each_other_alone(tmp_path: Path) -> None:
+    manifest = f"runtime: {{scheduler: {{state_location: '{tmp_path}/shared'}}}}\n"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    async with running(tmp_path / "one", manifest) as one:
+        submitted = await one.api.post("/v1/queries", json={"sql": "SELECT 1 AS a"})
+        path = f"/v1/queries/{submitted.json()['query_id']}"
+        told = (await one.api.get(f"{path}/status?wait=20")).json()
+        assert told["status"] == "SUCCEEDED"
+        async with running(tmp_path / "two", manifest) as two:
+            works = two.services.job_works
+            assert works is not None
+            await works.sweeper.remove_orphans()
+        assert (await one.api.get(f"{path}/results")).json()["data_array"] == [{"a": 1}]
