@@ -217,7 +217,7 @@ async def test_server_that_hides_its_settings_is_warned_about(server: valkey.Ser
 
 
 async def test_rights_of_the_reference_suffice(server: valkey.Server) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "operate.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "operate" / "README.md").read_text()
     rule = page.split("ACL SETUSER caraway ")[1].split("\n")[0].replace("PASSWORD", "pw")
     server.command("ACL", "SETUSER", "caraway", *rule.split())
     async with opened(f"unix://caraway:pw@{server.socket}") as store:

@@ -6,7 +6,7 @@ from caraway_core.errors import CarawayError, StateAwayError
 
 _SIGN_IN = "put the right user and password in the URL of the state store"
 _REACH = "check that the server runs, and that this machine can reach it"
-_RIGHTS = "give the user of the URL the commands and keys that docs/operate.md lists"
+_RIGHTS = "give the user of the URL the commands and keys that docs/operate/README.md lists"
 _MEMORY = "the server is out of memory: raise its maxmemory"
 _REPLICA = "the server is a replica: name the primary in the URL"
 _CLUSTER = "the server belongs to a Redis Cluster, which is not supported: name a single server"
