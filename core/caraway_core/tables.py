@@ -10,6 +10,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 
 FileFormat = Literal["parquet", "csv", "json", "arrow", "avro"]
@@ -112,18 +113,46 @@ class MemoryTable:
     rows: pa.Table
 
 
+Twice = Literal["refuse", "same", "first", "last"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """Columns that are looked up together."""
+
+    columns: tuple[str, ...]
+    is_unique: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """How the rows of a dataset are told apart, and by what they are found.
+
+    `primary` may be empty. `twice` says what becomes of rows that are loaded with one primary key:
+    they are refused, or refused unless they are the same throughout, or the first or last counts.
+    """
+
+    primary: tuple[str, ...] = ()
+    twice: Twice = "refuse"
+    indexes: tuple[Lookup, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class StoredTable:
     """One version of an accelerated dataset: chunks in a result store, which never change.
 
     Executors read the chunks that they need and keep them in memory; a query reads all of one
-    version, or all of the next.
+    version, or all of the next. Changes since this version are in a log beside it, see
+    `caraway_core.changes`. Where `is_mapped`, chunks are files that stay on disk.
     """
 
     schema: pa.Schema
     place: ResultPlace
     key: str
     chunks: tuple[ChunkInfo, ...]
+    keys: Keys | None = None
+    cut: PartitionBy = PartitionBy()
+    is_mapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """The seam between the control plane and whatever runs queries: in process, or on a cluster."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
@@ -32,6 +33,7 @@ class Statement:
     `may_write` says whether the caller may write at all; `writable` names the tables that take it.
     With `store` the rows are stored where they are made, and word of the chunks comes back.
     Work `in_background` never takes a place that a statement with a waiting reader could have.
+    Of datasets with a log `logs` says how far it counts; the dispatch sees to that.
     """
 
     sql: str
@@ -40,6 +42,7 @@ class Statement:
     writable: frozenset[TableName] = frozenset()
     store: StoreOrder | None = None
     in_background: bool = False
+    logs: Logs = field(default_factory=dict, repr=False)
 
 
 class BatchStream(Protocol):
@@ -119,7 +122,7 @@ class Executor(Protocol):
         """
         ...
 
-    async def load(self, table: TableName, spec: StoredTable) -> object:
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Bring a version of a dataset into memory, before a snapshot names it.
 
         Raises:
@@ -147,12 +150,18 @@ class Dispatch(Protocol):
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
 
-    async def load(self, table: TableName, spec: StoredTable) -> None:
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Bring a version of a dataset to where it will be read, before a snapshot shows it.
 
+        Returns how many rows it has, with the changes of the log.
+
         Raises:
-            QueryError: it does not fit, or cannot be read.
+            QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
         """
+        ...
+
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        """Have all statements from now on read a version with this log; () ends that."""
         ...
 
     def progress(self, query_id: QueryId) -> Progress | None:

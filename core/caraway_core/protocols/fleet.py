@@ -10,12 +10,13 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 """Raised with every change of what schedulers and executors say to each other."""
 ANSWER_S = 2.0
 """How long an executor has to say its heartbeat."""
@@ -142,6 +143,7 @@ class Task:
     store: StoreOrder | None = None
     """Of a task that is streamed: its rows are stored, and word of the chunks comes back."""
     in_background: bool = False
+    logs: Logs = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +219,12 @@ class Fleet(Protocol):
         table: TableName,
         spec: StoredTable,
         chunks: Sequence[str],
-    ) -> None:
-        """Have the executor bring chunks of a version into memory, before a catalog names it."""
+        log: Log = (),
+    ) -> int:
+        """Have the executor bring pieces of a version into memory, before a catalog names it.
+
+        Returns how many rows they have, with the changes of the log.
+        """
         ...
 
     async def probe(self, executor_id: ExecutorId) -> None:

@@ -9,12 +9,18 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class ChunkInfo:
-    """One stored piece of an answer, and the checksum that its bytes must have."""
+    """One stored piece of an answer, and the checksum that its bytes must have.
+
+    Of a dataset that is cut into partitions each chunk holds rows of one, which `partition` names.
+    `key` is the key that the chunk lies under, where it is not that of the table it belongs to.
+    """
 
     index: int
     row_count: int
     size_bytes: int
     sha256: str
+    partition: str = ""
+    key: str = ""
 
 
 class ResultStore(Protocol):

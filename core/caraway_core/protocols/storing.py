@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from caraway_core.errors import ResultTooLargeError
+from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 
@@ -29,6 +30,7 @@ _FIELDS = [
     pa.field("row_count", pa.int64(), nullable=False),
     pa.field("size_bytes", pa.int64(), nullable=False),
     pa.field("sha256", pa.string(), nullable=False),
+    pa.field("partition", pa.string(), nullable=False),
 ]
 _ANSWER = b"caraway.answer"
 
@@ -50,6 +52,9 @@ class StoreOrder:
     attempt: int = 0
     first_rows: int = FIRST_ROWS
     chunk_bytes: int = CHUNK_BYTES
+    cut: PartitionBy = PartitionBy()
+    """What parts the rows: no chunk then holds rows of two partitions. The values of terms that
+    are expressions are in the last columns of the answer, in order, which are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ def pack(chunks: Sequence[StoredChunk], schema: pa.Schema) -> pa.RecordBatch:
             "row_count": each.chunk.row_count,
             "size_bytes": each.chunk.size_bytes,
             "sha256": each.chunk.sha256,
+            "partition": each.chunk.partition,
         }
         for each in chunks
     ]
@@ -101,7 +107,9 @@ def unpack(batch: pa.RecordBatch) -> Sequence[StoredChunk]:
         StoredChunk(
             row["task"],
             row["attempt"],
-            ChunkInfo(row["index"], row["row_count"], row["size_bytes"], row["sha256"]),
+            ChunkInfo(
+                row["index"], row["row_count"], row["size_bytes"], row["sha256"], row["partition"]
+            ),
         )
         for row in batch.to_pylist()
     ]
