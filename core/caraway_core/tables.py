@@ -151,7 +151,7 @@ class StoredTable:
     key: str
     chunks: tuple[ChunkInfo, ...]
     keys: Keys | None = None
-    cut: PartitionBy = PartitionBy()
+    cut: PartitionBy = field(default_factory=PartitionBy)
     is_mapped: bool = False
 
 

@@ -52,7 +52,7 @@ class StoreOrder:
     attempt: int = 0
     first_rows: int = FIRST_ROWS
     chunk_bytes: int = CHUNK_BYTES
-    cut: PartitionBy = PartitionBy()
+    cut: PartitionBy = field(default_factory=PartitionBy)
     """What parts the rows: no chunk then holds rows of two partitions. The values of terms that
     are expressions are in the last columns of the answer, in order, which are not stored."""
 
