@@ -27,6 +27,7 @@ from caraway_scheduler.api.gates.access import Access
 from caraway_scheduler.api.gates.bounds import Bounds
 from caraway_scheduler.api.gates.observing import Observing
 from caraway_scheduler.api.gates.stopping import Stopping
+from caraway_scheduler.api.internal import routes as internal
 from caraway_scheduler.api.queries import routes as queries
 from caraway_scheduler.api.sql import routes as sql
 from caraway_scheduler.services import Services
@@ -82,10 +83,15 @@ def build_fastapi(services: Services) -> FastAPI:
 
 
 def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
-    """Return the application of the metrics port: no keys, so that probes need none."""
+    """Return the application of the metrics port: no keys, so that probes need none.
+
+    What operators of a cluster do there needs the cluster's token.
+    """
     app = _fastapi(title="Caraway metrics", description="Metrics and probes.", openapi_url=None)
     app.state.services = services
     app.include_router(health.router)
+    if services.operating is not None:
+        app.include_router(internal.router)
     add_metrics(app, services, prefix)
 
     return Stopping(app, lambda: services.is_stopping)

@@ -36,7 +36,7 @@ from caraway_scheduler.membership import listing
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
-from caraway_scheduler.services import Connection, Services
+from caraway_scheduler.services import Connection, Operating, Services
 from caraway_scheduler.tallies import Tallies
 from caraway_scheduler.tls import Certificate
 
@@ -63,6 +63,7 @@ class Backend:
     """The store of a cluster's schedulers; alone, a process has a file of its own."""
     is_shared: bool = False
     """Whether there may be other schedulers."""
+    operating: Operating | None = None
 
 
 def standalone(manifest: Manifest, data: DataDirectory, stack: AsyncExitStack) -> Backend:
@@ -117,6 +118,7 @@ def services(
         tallies=tallies,
         keyring=_keyring(settings, secrets, manifest),
         max_body_bytes=settings.http.max_body_size_bytes,
+        operating=backend.operating,
         connections=(
             Connection("http", status="Initializing"),
             Connection("flight", status="Initializing"),

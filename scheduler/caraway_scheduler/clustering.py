@@ -23,6 +23,7 @@ from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
+from caraway_scheduler.services import Operating
 
 logger = logging.getLogger(__name__)
 _JOIN_ATTEMPTS = 10
@@ -76,6 +77,7 @@ async def join(
         scheduler_id=scheduler_id,
         state=store,
         is_shared=options.state is not None,
+        operating=Operating(membership, ray_nodes.read_token(options.join.token_file)),
     )
 
 

@@ -14,6 +14,7 @@ from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.jobs.protocol import JobDesk
+from caraway_scheduler.membership import Membership
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.tallies import Tallies
 
@@ -27,6 +28,14 @@ class Connection:
     name: Literal["http", "flight", "metrics", "opentelemetry"]
     endpoint: str = "N/A"
     status: ConnectionStatus = "Disabled"
+
+
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """What operators of a cluster may do, and the token by which they are known."""
+
+    membership: Membership
+    token: str = field(repr=False)
 
 
 @dataclass(slots=True)
@@ -49,6 +58,8 @@ class Services:
     accelerations: "Accelerations | None" = None
     job_works: Jobs | None = None
     """What does the jobs that the desk takes; the metrics read it."""
+    operating: Operating | None = None
+    """None where there is no cluster."""
 
     @property
     def is_stopping(self) -> bool:

@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from caraway_scheduler.api import scopes
 
 logger = logging.getLogger(__name__)
-_JSON_ERRORS = ("/v1/catalogs", "/v1/cluster/", "/v1/queries")
+_JSON_ERRORS = ("/v1/catalogs", "/v1/cluster/", "/v1/queries", "/internal/")
 
 
 def install(app: FastAPI) -> None:

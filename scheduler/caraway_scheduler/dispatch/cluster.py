@@ -294,7 +294,7 @@ class ClusterDispatch:
         planner: Planner,
         graph: StageGraph,
     ) -> "_Staged":
-        slots = Slots(self._ready, planner.cluster.slots)
+        slots = Slots(self._ready, planner.cluster.slots, self._membership.is_draining)
         cut = await asyncio.to_thread(_cut, session, planner.divided, slots.names)
         order = statement.store and replace(statement.store, schema=analysis.schema)
         query = Query(

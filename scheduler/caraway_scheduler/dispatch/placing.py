@@ -8,16 +8,21 @@ from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Part
 
 Ready = Callable[[], Sequence[ExecutorId]]
+IsLeaving = Callable[[ExecutorId], bool]
 
 
 class Slots:
     """As many slots as executors were ready when the query began; each slot is on one of them.
 
-    The number stays, because shares of tables are cut for it; the executors behind it may change.
+    The number stays, because shares of tables are cut for it; the executors behind it may change:
+    those that are lost, and those that are leaving, give their slots to others.
     """
 
-    def __init__(self, ready: Ready, count: int) -> None:
+    def __init__(
+        self, ready: Ready, count: int, is_leaving: IsLeaving = lambda _executor_id: False
+    ) -> None:
         self._ready = ready
+        self._is_leaving = is_leaving
         executors = ready()
         if not executors:
             raise none_ready()
@@ -39,15 +44,22 @@ class Slots:
 
     def executor(self, number: int) -> ExecutorId:
         """Name the executor of a task by its number; tasks beyond the slots go round."""
+        self._pass_on()
         return self._executors[number % len(self._executors)]
 
     def nearest(self, parts: Sequence[Part]) -> ExecutorId:
         """Name the executor on which most bytes of the parts are."""
+        self._pass_on()
         sizes: Counter[ExecutorId] = Counter()
         for part in parts:
             if part.executor_id in self._executors:
                 sizes[part.executor_id] += part.size_bytes + 1
         return sizes.most_common(1)[0][0] if sizes else self._executors[0]
+
+    def _pass_on(self) -> None:
+        for each in filter(self._is_leaving, sorted(set(self._executors))):
+            if any(other not in self._lost and other != each for other in self._ready()):
+                self.lose(each)
 
     def lose(self, executor_id: ExecutorId) -> None:
         """Move the slots of an executor to others.

@@ -72,13 +72,21 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Draining:
-    """A call, or an operator, said that the executor is about to leave."""
+    """A call said that the executor is about to leave."""
 
     executor_id: ExecutorId
     now: float
 
 
-Event = Heard | Passed | Wanted | Served | StepEnded | Lost | Draining
+@dataclass(frozen=True, slots=True)
+class Wished:
+    """These incarnations of executors, and no others, shall drain."""
+
+    wishes: Mapping[ExecutorId, str]
+    now: float
+
+
+Event = Heard | Passed | Wanted | Served | StepEnded | Lost | Draining | Wished
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Mapping
 from importlib import metadata
 
+from caraway_core.errors import ExecutorLostError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.protocols.fleet import Fleet, TableCatalog
 from caraway_core.protocols.state import StateStore
 from caraway_scheduler.membership import events, state
+from caraway_scheduler.membership.drains import Drains
 from caraway_scheduler.membership.members import Member
 from caraway_scheduler.membership.registrations import Registrations
 from caraway_scheduler.membership.roll_call import EVERY_S, RollCall
@@ -44,13 +46,17 @@ class Membership:
         self._install_wait_s = install_wait_s
         self._call = RollCall(fleet, build, clock, lambda: self.on_change(), every_s)
         self._registrations = Registrations(store, scheduler_id, build, clock)
+        self._drains = Drains(store, clock)
 
     async def run(self) -> None:
         """Call the roll and keep the registrations until cancelled."""
         try:
+            # First: a scheduler that was started anew gives no work to whoever shall drain.
+            await self._follow_wishes()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._call.run())
                 tasks.create_task(self._keep_registered())
+                tasks.create_task(self._keep_following())
         finally:
             await self._registrations.withdraw()
 
@@ -92,6 +98,43 @@ class Membership:
         """Report that the executor takes no new work, before its next heartbeat says so."""
         self._call.post(events.Draining(executor_id, self._clock()))
 
+    async def drain(self, executor_id: ExecutorId) -> None:
+        """Have no scheduler give the executor new work, until it leaves or this is undone.
+
+        Raises:
+            ExecutorLostError: it is not there.
+            CarawayError: the state store does not take it.
+        """
+        record = self._call.roll.records.get(executor_id)
+        if record is None or record.state in ("lost", "refused"):
+            raise ExecutorLostError(executor_id, "it is not in the cluster")
+        await self._drains.ask(executor_id, record.description.incarnation)
+        self._post_wishes()
+
+    async def undo_drain(self, executor_id: ExecutorId) -> None:
+        """Give the executor work again.
+
+        Raises:
+            CarawayError: the state store does not take it.
+        """
+        await self._drains.undo(executor_id)
+        self._post_wishes()
+
+    def is_draining(self, executor_id: ExecutorId) -> bool:
+        record = self._call.roll.records.get(executor_id)
+        return record is not None and record.state == "draining"
+
+    def has_drained(self, executor_id: ExecutorId) -> bool:
+        """Whether it was asked to drain, every scheduler has heard of it, and nothing runs there.
+
+        What it made for statements that are under way is made again elsewhere if it goes.
+        """
+        roll = self._call.roll
+        record = roll.records.get(executor_id)
+        if record is None or not state.is_wished_away(roll, record):
+            return False
+        return self._drains.is_settled(executor_id) and not record.description.active_tasks
+
     @property
     def scheduler_count(self) -> int:
         """Schedulers whose registration in the state store is live."""
@@ -112,6 +155,27 @@ class Membership:
             except Exception:
                 logger.exception("registrations failed")
             await asyncio.sleep(self._every_s)
+
+    async def _keep_following(self) -> None:
+        while True:
+            await asyncio.sleep(self._every_s)
+            await self._follow_wishes()
+
+    async def _follow_wishes(self) -> None:
+        registered = {
+            status.executor_id: status.incarnation
+            for status in self.executors()
+            if status.is_registered
+        }
+        try:
+            await self._drains.follow(registered)
+        except Exception:
+            logger.exception("wishes to drain failed")
+        self._post_wishes()
+
+    def _post_wishes(self) -> None:
+        if self._drains.wishes != self._call.roll.wishes:
+            self._call.post(events.Wished(self._drains.wishes, self._clock()))
 
     async def _until(self, holds: Callable[[], bool], timeout_s: float) -> bool:
         try:

@@ -2,7 +2,7 @@
 
 registered   its heartbeat is live
 ready        it also holds the catalog and has answered a probe
-draining     it takes no new work, and leaves when it has finished
+draining     it takes no new work: it is about to leave, or somebody wishes so
 lost         no answer for LOST_AFTER_S, or a call found it gone; comes back by answering
 refused      it speaks another version of the protocol
 """
@@ -39,6 +39,8 @@ class Roll:
     wanted: CatalogVersion | None = None
     served: CatalogVersion | None = None
     known_failures: frozenset[TableName] = frozenset()
+    wishes: Mapping[ExecutorId, str] = field(default_factory=dict)
+    """The incarnations of executors that shall drain."""
 
 
 def apply(roll: Roll, event: Event) -> Outcome:
@@ -65,6 +67,8 @@ def apply(roll: Roll, event: Event) -> Outcome:
         case events.Draining(executor_id, now):
             record = roll.records.get(executor_id)
             return (roll, ()) if record is None else _settle(roll, _leaving(record), now)
+        case events.Wished(wishes, now):
+            return _settled(replace(roll, wishes=wishes), now)
 
 
 def may_work(roll: Roll, record: Record) -> bool:
@@ -72,6 +76,11 @@ def may_work(roll: Roll, record: Record) -> bool:
     if record.state != "ready" or record.held is None:
         return False
     return roll.served is None or record.held >= roll.served
+
+
+def is_wished_away(roll: Roll, record: Record) -> bool:
+    """Whether somebody asked that it takes no more work."""
+    return roll.wishes.get(record.executor_id) == record.description.incarnation
 
 
 def is_pending(roll: Roll, record: Record) -> bool:
@@ -214,7 +223,7 @@ def _state(roll: Roll, record: Record) -> ExecutorState:
         return "lost"
     if told.protocol_version != PROTOCOL_VERSION:
         return "refused"
-    if told.is_draining or record.is_leaving:
+    if told.is_draining or record.is_leaving or is_wished_away(roll, record):
         return "draining"
     if not record.is_proven or not _has_catalog(roll, record):
         return "registered"
@@ -244,6 +253,8 @@ def _reason(roll: Roll, record: Record) -> str:
             return record.cause
         case "refused":
             return refusal(record.description, roll.build)
+        case "draining" if is_wished_away(roll, record):
+            return "it was asked to drain and takes no new work"
         case "draining":
             return "it is about to leave and takes no new work"
         case "ready":

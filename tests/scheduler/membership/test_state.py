@@ -285,3 +285,30 @@ def test_heartbeat_from_before_the_installation_does_not_undo_it(story: Story) -
 def test_catalogs_of_other_schedulers_count_for_nothing(story: Story) -> None:
     story.want(V1)
     assert story.hear(catalogs={"elsewhere": V1}) == install(V1)
+
+
+def test_executor_that_shall_drain_gets_no_work_until_that_is_taken_back(story: Story) -> None:
+    story.make_ready()
+    assert story.tell(events.Wished({A: "one"}, story.now)) == ()
+    assert (story.state, story.may_work) == ("draining", False)
+    assert story.reason == "it was asked to drain and takes no new work"
+    story.hear(catalogs={"here": V1})
+    assert story.state == "draining"
+    assert story.tell(events.Wished({}, story.now)) == ()
+    assert (story.state, story.may_work, story.reason) == ("ready", True, "")
+
+
+def test_wish_to_drain_holds_for_one_incarnation(story: Story) -> None:
+    story.make_ready()
+    story.tell(events.Wished({A: "one"}, story.now))
+    assert story.hear(incarnation="two", catalogs={}) == install(V1, "two")
+    assert story.state == "registered"
+
+
+def test_executor_that_is_wanted_again_gets_the_catalog_that_it_missed(story: Story) -> None:
+    story.make_ready()
+    story.tell(events.Wished({A: "one"}, story.now))
+    assert story.want(V2) == ()
+    story.serve(V2)
+    assert story.tell(events.Wished({}, story.now)) == install(V2)
+    assert not story.may_work

@@ -1,0 +1,137 @@
+"""`/internal/...`: how busy the cluster is, and which executors shall take no more work."""
+
+import hmac
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, HTTPException, Request
+from starlette.responses import JSONResponse, Response
+
+from caraway_core.errors import CarawayError, ExecutorLostError
+from caraway_core.ids import ExecutorId
+from caraway_core.protocols.dispatch import ExecutorStatus
+from caraway_scheduler.access import presented_key
+from caraway_scheduler.api import scopes
+from caraway_scheduler.membership import Membership
+
+_UNAUTHORIZED = "this route needs the cluster's token, as `Authorization: Bearer TOKEN`"
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """One executor; `running` counts what it does for every scheduler."""
+
+    id: ExecutorId
+    state: str
+    ready: bool
+    draining: bool
+    drained: bool
+    running: int
+    holds: list[str]
+    incarnation: str
+    reason: str | None
+
+
+def operating(request: Request) -> Membership:
+    """Let in who shows the token.
+
+    Raises:
+        HTTPException: 401 for everybody else.
+    """
+    found = scopes.services(request).operating
+    assert found is not None, "the routes are served in a cluster only"
+    token = presented_key(None, request.headers.get("authorization")) or ""
+    if not hmac.compare_digest(token.encode(), found.token.encode()):
+        raise HTTPException(401, _UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
+    return found.membership
+
+
+router = APIRouter(prefix="/internal", include_in_schema=False)
+Operating = Annotated[Membership, Depends(operating)]
+
+
+@router.get("/executors")
+async def list_executors(members: Operating) -> Response:
+    """List the executors, those that are lost or refused too."""
+    return JSONResponse([_told(members, each) for each in members.executors()])
+
+
+@router.post("/executors/{executor_id}/drain")
+async def drain(executor_id: str, members: Operating) -> Response:
+    """Have no scheduler give the executor new work; to ask again changes nothing."""
+    try:
+        await members.drain(ExecutorId(executor_id))
+    except ExecutorLostError:
+        return _unknown(executor_id)
+    except CarawayError as exc:
+        return _away(exc)
+    return _standing(members, executor_id, 202)
+
+
+@router.delete("/executors/{executor_id}/drain")
+async def undo_drain(executor_id: str, members: Operating) -> Response:
+    """Give the executor work again."""
+    try:
+        await members.undo_drain(ExecutorId(executor_id))
+    except CarawayError as exc:
+        return _away(exc)
+    return _standing(members, executor_id, 200)
+
+
+@router.get("/load")
+async def load(request: Request, members: Operating) -> Response:
+    """Tell what waits and runs here, and how full the executors are."""
+    services = scopes.services(request)
+    admission, works = services.queries.admission, services.job_works
+    return JSONResponse(
+        {
+            "queued": admission.queued,
+            "running": len(services.queries.active) - admission.queued,
+            "max_concurrent": admission.max_running,
+            "jobs_queued": works.foreman.queued if works else 0,
+            "jobs_running": works.foreman.running if works else 0,
+            "schedulers": members.scheduler_count,
+            "executors": [
+                {
+                    "id": each.executor_id,
+                    "ready": each.is_ready,
+                    "memory_used": each.memory_used_bytes,
+                    "memory_limit": each.memory_bytes,
+                    "running": each.active_tasks,
+                }
+                for each in members.executors()
+                if each.is_registered
+            ],
+        }
+    )
+
+
+def _standing(members: Membership, executor_id: str, status: int) -> Response:
+    found = [each for each in members.executors() if each.executor_id == executor_id]
+    if not found:
+        return _unknown(executor_id)
+    return JSONResponse(_told(members, found[0]), status)
+
+
+def _told(members: Membership, status: ExecutorStatus) -> dict[str, object]:
+    return asdict(
+        _Standing(
+            status.executor_id,
+            status.state,
+            status.is_ready,
+            status.state == "draining",
+            members.has_drained(status.executor_id),
+            status.active_tasks,
+            list(status.holds),
+            status.incarnation,
+            status.reason or None,
+        )
+    )
+
+
+def _unknown(executor_id: str) -> Response:
+    return JSONResponse({"error": f"executor '{executor_id}' is not in the cluster"}, 404)
+
+
+def _away(exc: CarawayError) -> Response:
+    return JSONResponse({"error": exc.message}, 503, {"Retry-After": "2"})

@@ -1,0 +1,155 @@
+"""Wishes to drain, as schedulers share them through the state store."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from caraway_core.errors import CarawayError, ExecutorLostError
+from caraway_core.ids import ExecutorId
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_scheduler.membership.drains import DRAINS, SETTLED_AFTER_S, Drains
+from tests.kit.clocks import Clock
+from tests.scheduler.membership.test_membership import WAIT_S, cluster
+
+A, B = ExecutorId("a"), ExecutorId("b")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+async def test_drained_executor_is_listed_counted_and_given_nothing(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        await running.membership.drain(A)
+        assert running.states == {"a": "draining", "b": "ready"}
+        assert [member.executor_id for member in running.membership.ready()] == ["b"]
+        assert running.membership.is_draining(A) and not running.membership.is_draining(B)
+        await running.rounds(3)
+        assert running.states["a"] == "draining"
+        await running.membership.undo_drain(A)
+        assert await running.membership.wait_ready(2, WAIT_S)
+
+
+async def test_it_has_drained_once_every_scheduler_knows_and_nothing_runs(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        running.fleet["a"].change(active_tasks=1)
+        await running.rounds(2)
+        await running.membership.drain(A)
+        running.clock.now += SETTLED_AFTER_S
+        await running.rounds(2)
+        assert not running.membership.has_drained(A), "a task runs"
+        running.fleet["a"].change(active_tasks=0)
+        await running.until(lambda: running.membership.has_drained(A))
+        assert not running.membership.has_drained(B), "nobody asked it to"
+
+
+async def test_it_has_not_drained_before_others_may_have_heard_of_it(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        await running.membership.drain(A)
+        assert not running.membership.has_drained(A)
+        await running.membership.drain(A)
+        running.clock.now += SETTLED_AFTER_S
+        assert running.membership.has_drained(A), "asking again does not begin anew"
+
+
+async def test_every_scheduler_follows(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        store = SqliteStateStore(tmp_path / "state.db")
+        other = Drains(store, running.clock)
+        await other.ask(B, "first")
+        await running.until(lambda: running.states["b"] == "draining")
+        await other.undo(B)
+        await running.until(lambda: running.states["b"] == "ready")
+        await store.aclose()
+
+
+async def test_scheduler_that_was_started_anew_knows_before_it_hears_anybody(
+    tmp_path: Path,
+) -> None:
+    async with cluster(tmp_path, "a") as running:
+        await running.membership.drain(A)
+    async with cluster(tmp_path, "a", version=0) as running:
+        await running.until(lambda: bool(running.states))
+        assert running.states == {"a": "draining"}
+
+
+async def test_executor_that_comes_back_works_again(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        await running.membership.drain(A)
+        running.fleet["a"].restart()
+        assert await running.membership.wait_ready(1, WAIT_S)
+        await running.until(lambda: not running.membership._drains.wishes)
+        assert await running.store.scan(DRAINS) == []
+
+
+async def test_wish_for_one_that_never_comes_is_forgotten(path: Path, clock: Clock) -> None:
+    store = SqliteStateStore(path)
+    drains = Drains(store, clock)
+    await drains.ask(A, "first")
+    await drains.follow({})
+    clock.now += 599
+    await drains.follow({})
+    assert drains.wishes == {A: "first"}
+    clock.now += 1
+    await drains.follow({})
+    assert (drains.wishes, await store.scan(DRAINS)) == ({}, [])
+    await store.aclose()
+
+
+async def test_absence_that_was_short_does_not_count(path: Path, clock: Clock) -> None:
+    store = SqliteStateStore(path)
+    drains = Drains(store, clock)
+    await drains.ask(A, "first")
+    for registered in ({}, {A: "first"}, {}):
+        await drains.follow(registered)
+        clock.now += 599
+    assert drains.wishes == {A: "first"}
+    await store.aclose()
+
+
+async def test_unknown_and_lost_executors_cannot_drain(tmp_path: Path) -> None:
+    async with cluster(tmp_path, "a") as running:
+        with pytest.raises(ExecutorLostError, match="not in the cluster"):
+            await running.membership.drain(B)
+        running.fleet["a"].is_silent = True
+        running.membership.lost(A, "x")
+        with pytest.raises(ExecutorLostError, match="not in the cluster"):
+            await running.membership.drain(A)
+        await running.membership.undo_drain(B)
+
+
+async def test_what_was_read_last_holds_while_the_store_is_away(
+    path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqliteStateStore(path)
+    drains = Drains(store, clock)
+    await drains.ask(A, "first")
+    await store.aclose()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            await drains.follow({A: "first"})
+    assert drains.wishes == {A: "first"}
+    assert [one.message for one in caplog.records] == ["wishes to drain cannot be read"]
+    with pytest.raises(CarawayError):
+        await drains.ask(B, "first")
+
+
+@pytest.mark.parametrize("value", [b"{", b"[]", b'{"other": 1}'])
+async def test_entry_that_cannot_be_read_is_cleared(path: Path, clock: Clock, value: bytes) -> None:
+    store = SqliteStateStore(path)
+    await store.compare_and_set(DRAINS + "a", value, expected=None)
+    await store.compare_and_set(
+        DRAINS + "b", json.dumps({"incarnation": "first"}).encode(), expected=None
+    )
+    drains = Drains(store, clock)
+    await drains.follow({A: "first", B: "first"})
+    assert drains.wishes == {B: "first"}
+    await store.aclose()
