@@ -9,9 +9,10 @@ MANIFEST ?= examples/quickstart
 
 setup: $(VENV)/.installed examples/data/.made
 
-$(VENV)/.installed: requirements/dev.txt pyproject.toml
+$(VENV)/.installed: requirements/dev.txt requirements/kubernetes.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements/kubernetes.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
@@ -55,6 +56,12 @@ lock: $(VENV)/.installed
 		--extra bench -c requirements/dev.txt pyproject.toml -o requirements/bench.txt
 	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
 		requirements/rivals.in -o requirements/rivals.txt
+	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
+		--extra image -c requirements/dev.txt pyproject.toml -o requirements/image.txt
+	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 \
+		--extra operator -c requirements/dev.txt pyproject.toml -o requirements/operator.txt
+	$(BIN)/uv pip compile --quiet --no-emit-index-url --no-header --universal --python-version 3.11 --no-deps \
+		requirements/kubernetes.in -o requirements/kubernetes.txt
 
 clean:
 	rm -rf $(VENV) examples/data bench/data .caraway
