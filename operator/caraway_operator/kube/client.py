@@ -1,0 +1,251 @@
+"""Requests to the Kubernetes API: bounded in time and number, and in words when they fail."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Generator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from caraway_operator.kube import errors
+from caraway_operator.kube.access import Access
+from caraway_operator.kube.kinds import KINDS, SECRET, Kind, Object
+
+FIELD_MANAGER = "caraway-operator"
+_ATTEMPTS = 3
+_PAUSE_S = 0.2
+_LONGEST_PAUSE_S = 5.0
+_PAGE = 500
+_AGAIN = frozenset({429, 500, 502, 503, 504})
+_APPLY = "application/apply-patch+yaml"
+_MERGE = "application/merge-patch+json"
+WATCH_S = 300
+_SILENCE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Objects of a kind, and the version that a watch goes on from."""
+
+    items: list[Object]
+    version: str
+
+
+class Kube:
+    """The API of one Kubernetes cluster."""
+
+    def __init__(self, access: Access, http: httpx.AsyncClient) -> None:
+        self._access = access
+        self._http = http
+        self.requests = 0
+        """How many were sent; writes alone are in `writes`."""
+        self.writes = 0
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> Object:
+        """Return one object.
+
+        Raises:
+            MissingError: there is none.
+        """
+        return await self._send("GET", kind.path(namespace, name), kind)
+
+    async def list(self, kind: Kind, namespace: str | None, selector: str = "") -> Listing:
+        """Return all objects of a kind in a namespace, or everywhere."""
+        items: list[Object] = []
+        query = {"limit": str(_PAGE)} | ({"labelSelector": selector} if selector else {})
+        while True:
+            page = await self._send("GET", kind.path(namespace), kind, query=query)
+            # Items of a list come without these two.
+            stamp = {"apiVersion": kind.api_version, "kind": kind.name}
+            items += [stamp | item for item in page.get("items") or ()]
+            metadata = page.get("metadata") or {}
+            if not metadata.get("continue"):
+                return Listing(items, metadata.get("resourceVersion", ""))
+            query = query | {"continue": metadata["continue"]}
+
+    async def watch(
+        self, kind: Kind, namespace: str | None, selector: str, version: str
+    ) -> AsyncIterator[tuple[str, Object]]:
+        """Yield (type, object) as things change, until the API ends the watch.
+
+        Raises:
+            ExpiredError: begin anew with a list.
+        """
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(WATCH_S),
+            "resourceVersion": version,
+        } | ({"labelSelector": selector} if selector else {})
+        timeout = httpx.Timeout(10, read=WATCH_S + _SILENCE_S, pool=None)
+        what = f"watch {kind.plural}"
+        try:
+            async with self._http.stream(
+                "GET", kind.path(namespace), params=query, timeout=timeout
+            ) as response:
+                if response.status_code >= 400:
+                    await response.aread()
+                    raise errors.of_status(response.status_code, what, _said(response))
+                async for line in response.aiter_lines():
+                    if line:
+                        yield _event(json.loads(line), what)
+        except httpx.HTTPError as exc:
+            raise errors.AwayError(f"{what}: {type(exc).__name__}") from exc
+
+    async def apply(self, wanted: Object) -> Object:
+        """Write the fields that are given, take them from whoever had them, and leave the rest.
+
+        Raises:
+            RefusedError: the API does not take the object.
+        """
+        kind, metadata = KINDS[wanted["kind"]], wanted["metadata"]
+        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        path = kind.path(metadata["namespace"], metadata["name"])
+        # JSON is YAML, and quicker to write.
+        return await self._send("PATCH", path, kind, wanted, query=query, type_=_APPLY)
+
+    async def create(self, wanted: Object) -> Object:
+        """Make an object.
+
+        Raises:
+            ConflictError: it is there already.
+        """
+        kind = KINDS[wanted["kind"]]
+        query = {"fieldManager": FIELD_MANAGER}
+        path = kind.path(wanted["metadata"]["namespace"])
+        return await self._send("POST", path, kind, wanted, query=query)
+
+    async def merge(
+        self, kind: Kind, namespace: str, name: str, patch: Object, subresource: str = ""
+    ) -> Object:
+        """Merge a patch into an object; with a resourceVersion in it, only into that version.
+
+        Raises:
+            ConflictError: the object has another version.
+        """
+        query = {"fieldManager": FIELD_MANAGER}
+        path = kind.path(namespace, name, subresource)
+        return await self._send("PATCH", path, kind, patch, query=query, type_=_MERGE)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+        """Remove the object that has this uid; one that is gone, or another one, is left alone."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "DeleteOptions",
+            "propagationPolicy": "Background",
+            "preconditions": {"uid": uid},
+        }
+        try:
+            await self._send("DELETE", kind.path(namespace, name), kind, body)
+        except (errors.MissingError, errors.ConflictError):
+            return
+
+    async def serves(self, kind: Kind) -> bool:
+        """Tell whether the API knows the kind."""
+        try:
+            found = await self._send("GET", kind.root, kind)
+        except errors.MissingError:
+            return False
+        return any(entry["name"] == kind.plural for entry in found.get("resources", ()))
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        kind: Kind,
+        body: Object | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        type_: str = "application/json",
+    ) -> Object:
+        content = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": type_} if content is not None else {}
+        what = f"{method} {path}"
+        self.writes += method != "GET"
+        for attempt in range(1, _ATTEMPTS + 1):
+            self.requests += 1
+            pause_s = 0.0
+            try:
+                response = await self._http.request(
+                    method, quote(path), params=query, content=content, headers=headers
+                )
+            except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as exc:
+                failure = errors.AwayError(f"{what}: {type(exc).__name__}")
+            except httpx.HTTPError as exc:
+                failure = errors.AwayError(f"{what}: {type(exc).__name__}")
+                # It may have been done: only what can be done twice is sent again.
+                if method == "POST":
+                    raise failure from exc
+            else:
+                if response.status_code < 400:
+                    found: Object = response.json()
+                    return found
+                # What the API says of a Secret could quote it.
+                said = "refused" if kind is SECRET else _said(response)
+                if response.status_code not in _AGAIN or method == "POST":
+                    raise errors.of_status(response.status_code, what, said)
+                failure = errors.AwayError(f"{what}: {response.status_code} {said}")
+                pause_s = _retry_after(response)
+            if attempt < _ATTEMPTS:
+                await asyncio.sleep(pause_s + _PAUSE_S * 2**attempt * random.uniform(0.5, 1))
+        raise failure
+
+
+class _Token(httpx.Auth):
+    """Shows the token as it is now, and looks again when it was refused."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._token = access.read_token()
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        self._sign(request)
+        response = yield request
+        if response.status_code == 401:
+            self._token = self._access.read_token()
+            self._sign(request)
+            yield request
+
+    def _sign(self, request: httpx.Request) -> None:
+        if self._token:
+            request.headers["Authorization"] = f"Bearer {self._token}"
+
+
+@asynccontextmanager
+async def connected(access: Access) -> AsyncIterator[Kube]:
+    """Hold the connections to the API."""
+    async with httpx.AsyncClient(
+        base_url=access.server,
+        verify=access.verification(),
+        auth=_Token(access),
+        timeout=httpx.Timeout(30, connect=10),
+        # Each watch holds one of its own.
+        limits=httpx.Limits(max_connections=200, max_keepalive_connections=20),
+        headers={"User-Agent": FIELD_MANAGER, "Accept": "application/json"},
+        trust_env=False,
+    ) as http:
+        yield Kube(access, http)
+
+
+# Any: the line is what the API sent.
+def _event(found: Any, what: str) -> tuple[str, Object]:
+    if found["type"] == "ERROR":
+        status = found["object"]
+        raise errors.of_status(status.get("code", 500), what, status.get("message", ""))
+    return found["type"], found["object"]
+
+
+def _said(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["message"])[:500]
+    except (ValueError, KeyError, TypeError):
+        return response.reason_phrase
+
+
+def _retry_after(response: httpx.Response) -> float:
+    named = response.headers.get("Retry-After", "")
+    return min(float(named), _LONGEST_PAUSE_S) if named.isdigit() else 0.0

@@ -1,0 +1,107 @@
+"""What everything is called: kinds, labels, object names, ports and paths. Values only."""
+
+import re
+from collections.abc import Mapping
+
+GROUP = "caraway.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+CLUSTER_KIND, CLUSTERS = "CarawayCluster", "carawayclusters"
+LIMITS_KIND, LIMITS = "CarawayLimits", "carawaylimits"
+FIELD_MANAGER = "caraway-operator"
+
+HEAD, SCHEDULER, EXECUTOR, STATE = "head", "scheduler", "executor", "state"
+
+HTTP_PORT, FLIGHT_PORT, METRICS_PORT = 8090, 50051, 9090
+HEAD_PORT, REDIS_PORT, STORE_PORT = 6390, 6379, 8095
+
+CONFIG_DIR = "/etc/caraway"
+MANIFEST_DIR = f"{CONFIG_DIR}/manifest"
+MANIFEST_FILE = f"{MANIFEST_DIR}/caraway.yaml"
+TOKEN_FILE = f"{CONFIG_DIR}/token/token"
+TLS_DIR = f"{CONFIG_DIR}/tls"
+KEYS_DIR = f"{CONFIG_DIR}/api-keys"
+RESULT_STORE_DIR = f"{CONFIG_DIR}/result-store"
+SECRETS_DIR = f"{CONFIG_DIR}/secrets"
+LIMITS_DIR = f"{CONFIG_DIR}/limits"
+REDIS_DIR = f"{CONFIG_DIR}/redis"
+DATA_DIR = "/var/lib/caraway"
+
+MAX_NAME_LENGTH = 40
+"""A pod's label holds `<cluster>-executor-<hash>`, and labels end at 63 characters."""
+NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+"""Services take the name, and theirs begin with a letter and have no dots."""
+
+NAME_LABEL = "app.kubernetes.io/name"
+INSTANCE_LABEL = "app.kubernetes.io/instance"
+COMPONENT_LABEL = "app.kubernetes.io/component"
+VERSION_LABEL = "app.kubernetes.io/version"
+PART_OF_LABEL = "app.kubernetes.io/part-of"
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+
+_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9_.-]+")
+
+
+def name_problem(cluster: str) -> str | None:
+    """Say why a cluster cannot have this name, or None."""
+    if len(cluster) > MAX_NAME_LENGTH:
+        return (
+            f"the name '{cluster}' has {len(cluster)} characters; at most {MAX_NAME_LENGTH} leave "
+            "room for the names of its pods"
+        )
+    if not re.fullmatch(NAME_PATTERN.strip("^$"), cluster):
+        return (
+            f"the name '{cluster}' cannot be the name of a Service; use lower-case letters, "
+            "digits and '-', and begin with a letter"
+        )
+    return None
+
+
+def of(cluster: str, part: str) -> str:
+    """Return the name of an object of a cluster: `<cluster>-<part>`."""
+    return f"{cluster}-{part}"
+
+
+def manifest_config(cluster: str) -> str:
+    return of(cluster, "manifest")
+
+
+def limits_config(cluster: str) -> str:
+    return of(cluster, "limits")
+
+
+def token_secret(cluster: str) -> str:
+    return of(cluster, "token")
+
+
+def state_secret(cluster: str) -> str:
+    """Return the name of the Secret with the password of the Redis that the operator makes."""
+    return of(cluster, "state")
+
+
+def tls_secret(cluster: str) -> str:
+    return of(cluster, "tls")
+
+
+def public_service(cluster: str) -> str:
+    return of(cluster, "public")
+
+
+def selector(cluster: str, component: str) -> dict[str, str]:
+    """Return the labels that find the pods of a component; they never change."""
+    return {NAME_LABEL: "caraway", INSTANCE_LABEL: cluster, COMPONENT_LABEL: component}
+
+
+def members(cluster: str) -> dict[str, str]:
+    """Return the labels that all pods of a cluster share."""
+    return {NAME_LABEL: "caraway", INSTANCE_LABEL: cluster}
+
+
+def selector_text(labels: Mapping[str, str]) -> str:
+    """Write labels the way `kubectl -l` and the scale subresource take them."""
+    return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+def label_value(text: str) -> str:
+    """Return the text as a label may hold it."""
+    return _NOT_IN_LABELS.sub("-", text)[:63].strip("-_.")

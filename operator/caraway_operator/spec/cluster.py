@@ -1,0 +1,244 @@
+"""What a `CarawayCluster` says."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field
+
+from caraway_operator.spec.base import (
+    Annotations,
+    ConfigMapKey,
+    KeyName,
+    Labels,
+    Object,
+    ObjectName,
+    Objects,
+    Path,
+    SecretKey,
+    Section,
+    StoreName,
+    Text,
+    as_tuple,
+    rules,
+)
+from caraway_operator.spec.pods import Executor, Head, Image, Scheduler, State
+
+HostName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9*.:_-]+$")]
+Cidr = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
+
+
+class ManifestFrom(Section):
+    """Where the manifest is, if it is not written here."""
+
+    config_map: ConfigMapKey = Field(description="A ConfigMap in the cluster's namespace.")
+
+
+class SecretMount(Section):
+    """A Secret whose keys the manifest refers to as `${NAME:KEY}`, and as `${secrets:KEY}`."""
+
+    name: StoreName = Field(description="Name of the secret store.")
+    secret_name: ObjectName = Field(description="Name of the Secret.")
+
+
+class ApiKey(SecretKey):
+    """An API key, from a Secret."""
+
+    access: Literal["ro", "rw"] = Field("ro", description="Whether it may write.")
+
+
+class Auth(Section):
+    """Who may call."""
+
+    api_keys: Annotated[tuple[ApiKey, ...], BeforeValidator(as_tuple), Field(max_length=64)] = (
+        Field((), description="Keys, beside those of the manifest; without any, anyone may call.")
+    )
+
+
+class Token(Section):
+    """The secret that the cluster's processes show to each other."""
+
+    secret_name: ObjectName | None = Field(
+        None, description="A Secret with the key `token`; one is made, if not given."
+    )
+
+
+class Tls(Section):
+    """TLS of the HTTP and Flight ports."""
+
+    enabled: bool = Field(False, description="Serve TLS.")
+    secret_name: ObjectName | None = Field(
+        None,
+        description="A Secret with `tls.crt` and `tls.key`; the operator makes one, signed by a "
+        "CA of the cluster, if not given.",
+    )
+    dns_names: Annotated[tuple[HostName, ...], BeforeValidator(as_tuple), Field(max_length=32)] = (
+        Field((), description="Further names in the certificate that the operator makes.")
+    )
+
+
+class Redis(Section):
+    """A Redis or Valkey that is there already, for the state of schedulers and head."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            {
+                "rule": "!(has(self.url) && has(self.urlFrom))",
+                "message": "url and urlFrom exclude each other",
+            }
+        )
+    )
+
+    url: Annotated[Text, Field(pattern=r"^rediss?://[^@\s]+$")] | None = Field(
+        None, description="Its URL, without a password; `?prefix=NAME` keeps clusters apart."
+    )
+    url_from: SecretKey | None = Field(None, description="A Secret with its URL.")
+
+
+class SecretParam(SecretKey):
+    """A parameter whose value is in a Secret."""
+
+    param: KeyName = Field(description="Name of the parameter.")
+
+
+class ResultStore(Section):
+    """Where answers of jobs and accelerated datasets are kept, instead of the state's volume."""
+
+    url: Path = Field(description="`s3://`, `gs://` or `abfss://`, or a folder mounted everywhere.")
+    params: Annotated[dict[str, Text], Field(max_length=64)] = Field(
+        default_factory=dict, description="Parameters of the object store."
+    )
+    secret_params: Annotated[
+        tuple[SecretParam, ...], BeforeValidator(as_tuple), Field(max_length=32)
+    ] = Field((), description="Parameters from Secrets.")
+
+
+class Service(Section):
+    """How users reach the cluster.
+
+    The Service of the cluster's name is always a ClusterIP. Another type makes a second one,
+    `<cluster>-public`, which leaves the metrics port out.
+    """
+
+    type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = Field(
+        "ClusterIP", description="Type of the Service for users."
+    )
+    annotations: Annotations = Field(
+        default_factory=dict, description="Annotations of the Service for users."
+    )
+    labels: Labels = Field(default_factory=dict, description="Labels of the Service for users.")
+    load_balancer_class: Text | None = Field(None, description="Class of the load balancer.")
+    load_balancer_source_ranges: Annotated[
+        tuple[Cidr, ...], BeforeValidator(as_tuple), Field(max_length=64)
+    ] = Field((), description="Networks that the load balancer lets in.")
+    external_traffic_policy: Literal["Cluster", "Local"] | None = Field(
+        None, description="Whether clients' addresses are kept (`Local`)."
+    )
+
+
+class Network(Section):
+    """Who may talk to whom."""
+
+    policies: bool = Field(True, description="Make NetworkPolicies.")
+    clients: Objects | None = Field(
+        None,
+        description="Who may use HTTP and Flight (networking/v1 NetworkPolicyPeer); anyone, if "
+        "not given.",
+    )
+    metrics: Objects | None = Field(
+        None,
+        description="Who may read metrics (networking/v1 NetworkPolicyPeer); anyone, if not given.",
+    )
+    egress: Objects | None = Field(
+        None,
+        description="Where pods may connect to beside the cluster and DNS "
+        "(networking/v1 NetworkPolicyEgressRule); anywhere, if not given.",
+    )
+
+
+class ServiceAccount(Section):
+    """The identity of schedulers and executors. It has no rights in Kubernetes."""
+
+    create: bool = Field(True, description="Make it.")
+    name: ObjectName | None = Field(None, description="Its name; the cluster's, if not given.")
+    annotations: Annotations = Field(
+        default_factory=dict, description="Annotations, such as the role of a cloud."
+    )
+
+
+class Monitoring(Section):
+    """Objects of the Prometheus operator; they are made where their kind exists."""
+
+    service_monitor: bool = Field(False, description="Make a ServiceMonitor of the schedulers.")
+    pod_monitor: bool = Field(False, description="Make a PodMonitor of the executors.")
+    interval: Annotated[str, Field(pattern=r"^[0-9]{1,4}(ms|s|m)$", max_length=8)] = Field(
+        "30s", description="How often metrics are read."
+    )
+    labels: Labels = Field(
+        default_factory=dict, description="Labels by which Prometheus finds the monitors."
+    )
+
+
+class UpdateStrategy(Section):
+    """How a new image or manifest is rolled out."""
+
+    progress_deadline_seconds: Annotated[int, Field(ge=30, le=86400)] = Field(
+        900, description="How long one step may take before the rollout stops."
+    )
+    min_ready_executors: Annotated[int, Field(ge=0, le=1000)] | None = Field(
+        None,
+        description="Executors that must be ready before the next is replaced; all but one, if "
+        "not given.",
+    )
+
+
+class ClusterSpec(Section):
+    """A cluster: what it serves, and what it runs on."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            {
+                "rule": "!(has(self.manifest) && has(self.manifestFrom))",
+                "message": "manifest and manifestFrom exclude each other",
+            },
+            {
+                "rule": "has(self.manifest) || has(self.manifestFrom)",
+                "message": "one of manifest and manifestFrom is needed",
+            },
+        )
+    )
+
+    organization: (
+        Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9._-]{1,255}$")] | None
+    ) = Field(None, description="Whose limits apply.")
+    paused: bool = Field(False, description="The operator leaves everything as it is.")
+    stopped: bool = Field(False, description="No pods run; volumes and secrets stay.")
+    log_format: Literal["json", "text"] = Field("json", description="Form of log lines.")
+    image: Image = Field(Image(), description="The image of all pods.")
+    manifest: Object | None = Field(
+        None, description="The manifest, as `caraway run` takes it; see manifest.md."
+    )
+    manifest_from: ManifestFrom | None = Field(None, description="Where the manifest is.")
+    head: Head = Field(Head(), description="The head.")
+    scheduler: Scheduler = Field(Scheduler(), description="The schedulers.")
+    executor: Executor = Field(Executor(), description="The executors.")
+    state: State = Field(State(), description="Redis and store that the operator makes.")
+    redis: Redis | None = Field(
+        None, description="A Redis that is there; one is made, if not given."
+    )
+    result_store: ResultStore | None = Field(
+        None, description="Where answers are kept; on the state's volume, if not given."
+    )
+    secrets: Annotated[tuple[SecretMount, ...], BeforeValidator(as_tuple), Field(max_length=32)] = (
+        Field((), description="Secrets that the manifest refers to.")
+    )
+    auth: Auth = Field(Auth(), description="Who may call.")
+    token: Token = Field(Token(), description="The cluster's own secret.")
+    tls: Tls = Field(Tls(), description="TLS of the ports for users.")
+    service: Service = Field(Service(), description="How users reach the cluster.")
+    network: Network = Field(Network(), description="Who may talk to whom.")
+    service_account: ServiceAccount = Field(
+        ServiceAccount(), description="The identity of schedulers and executors."
+    )
+    monitoring: Monitoring = Field(Monitoring(), description="Objects for Prometheus.")
+    update_strategy: UpdateStrategy = Field(
+        UpdateStrategy(), description="How changes are rolled out."
+    )

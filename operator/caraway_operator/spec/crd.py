@@ -1,0 +1,141 @@
+"""The CustomResourceDefinitions, made of the models. `python -m caraway_operator.spec.crd DIR`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+
+from caraway_operator import naming
+from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.spec.limits import LimitsSpec
+from caraway_operator.spec.schemas import structural
+from caraway_operator.spec.status import ClusterStatus
+
+_NAME_RULES = [
+    {
+        "rule": f"size(self.metadata.name) <= {naming.MAX_NAME_LENGTH}",
+        "message": f"the name may have at most {naming.MAX_NAME_LENGTH} characters, which leaves "
+        "room for the names of pods",
+    },
+    {
+        "rule": f"self.metadata.name.matches('{naming.NAME_PATTERN}')",
+        "message": "the name must be one of lower-case letters, digits and '-', and begin with a "
+        "letter, as Services take it",
+    },
+]
+_COLUMNS = (
+    ("Phase", "string", ".status.phase"),
+    ("Schedulers", "string", ".status.schedulersReady"),
+    ("Executors", "string", ".status.executorsReady"),
+    ("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'),
+    ("Age", "date", ".metadata.creationTimestamp"),
+)
+_MORE_COLUMNS = (
+    ("Version", "string", ".status.version"),
+    ("Message", "string", ".status.message"),
+)
+
+
+def cluster() -> dict[str, Any]:
+    """Return the CRD of `CarawayCluster`."""
+    schema = _resource(ClusterSpec, "A cluster of Caraway.")
+    schema["properties"]["status"] = structural(ClusterStatus)
+    schema["x-kubernetes-validations"] = _NAME_RULES
+    version = {
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {
+            "status": {},
+            "scale": {
+                "specReplicasPath": ".spec.executor.replicas",
+                "statusReplicasPath": ".status.replicas",
+                "labelSelectorPath": ".status.selector",
+            },
+        },
+        "additionalPrinterColumns": [
+            *(_column(*column) for column in _COLUMNS),
+            *({**_column(*column), "priority": 1} for column in _MORE_COLUMNS),
+        ],
+    }
+    return _definition(naming.CLUSTER_KIND, naming.CLUSTERS, "cwc", version)
+
+
+def limits() -> dict[str, Any]:
+    """Return the CRD of `CarawayLimits`."""
+    schema = _resource(LimitsSpec, "What the clusters of an organization may use.")
+    columns = (
+        ("Organization", "string", ".spec.organization"),
+        ("Replicas", "integer", ".spec.replicas"),
+        ("CPU", "integer", ".spec.resources.max_cpu"),
+        ("Memory (Gi)", "integer", ".spec.resources.max_memory_gi"),
+        ("Age", "date", ".metadata.creationTimestamp"),
+    )
+    version = {
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": [_column(*column) for column in columns],
+    }
+    return _definition(naming.LIMITS_KIND, naming.LIMITS, "cwl", version)
+
+
+def files() -> dict[str, str]:
+    """Return the CRDs as YAML, by the name of their file."""
+    return {
+        f"{definition['metadata']['name']}.yaml": yaml.safe_dump(
+            definition, sort_keys=False, width=120, default_flow_style=False
+        )
+        for definition in (cluster(), limits())
+    }
+
+
+def _resource(spec: type[BaseModel], description: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "description": description,
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": structural(spec),
+        },
+    }
+
+
+def _column(name: str, kind: str, path: str) -> dict[str, Any]:
+    return {"name": name, "type": kind, "jsonPath": path}
+
+
+def _definition(kind: str, plural: str, short: str, version: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{naming.GROUP}"},
+        "spec": {
+            "group": naming.GROUP,
+            "scope": "Namespaced",
+            "names": {
+                "kind": kind,
+                "listKind": f"{kind}List",
+                "plural": plural,
+                "singular": kind.lower(),
+                "shortNames": [short],
+                "categories": ["caraway"],
+            },
+            "versions": [{"name": naming.VERSION, "served": True, "storage": True, **version}],
+        },
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Write the CRDs into a folder, or to standard output."""
+    for name, text in files().items():
+        if arguments:
+            Path(arguments[0], name).write_text(text)
+        else:
+            sys.stdout.write(f"---\n{text}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

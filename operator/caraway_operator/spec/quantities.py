@@ -1,0 +1,48 @@
+"""Amounts of CPU and memory as Kubernetes writes them: exact numbers in, exact numbers out."""
+
+import re
+from decimal import Decimal, InvalidOperation
+
+PATTERN = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
+"""Kubernetes' own, without a sign: nothing here can be negative."""
+MAX_LENGTH = 32
+MIB = 1024 * 1024
+
+_PARTS = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(.*)")
+_FACTORS = {
+    "": Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    **{unit: Decimal(1000) ** power for power, unit in enumerate("kMGTPE", start=1)},
+    **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", start=1)},
+}
+
+
+def number(quantity: str | int) -> Decimal:
+    """Read a quantity: `500m`, `1.5`, `2Gi`, `1e3`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    text = str(quantity)
+    if not re.fullmatch(PATTERN.strip("^$"), text) or len(text) > MAX_LENGTH:
+        raise ValueError(f"'{text}' is not a quantity; write for example 500m, 2 or 4Gi")
+    match = _PARTS.fullmatch(text)
+    assert match is not None
+    if (factor := _FACTORS.get(match[2])) is not None:
+        return Decimal(match[1]) * factor
+    try:
+        return Decimal(text)
+    except InvalidOperation as exc:
+        raise ValueError(f"'{text}' is not a quantity; write for example 500m, 2 or 4Gi") from exc
+
+
+def whole_mebibytes(quantity: str | int) -> int:
+    """Return the memory in whole MiB, rounded down."""
+    return int(number(quantity) // MIB)
+
+
+def whole_cores(quantity: str | int) -> int:
+    """Return the CPU in whole cores, rounded up; at least 1."""
+    return max(1, -int(-number(quantity) // 1))
