@@ -11,9 +11,9 @@ _KEYS = ("name", "mountPath", "containerPort", "port", "uid", "ip", "topologyKey
 
 # Any: values of JSON, here and below.
 def covers(wanted: Any, live: Any) -> bool:
-    """Tell whether `live` has all that `wanted` says; what it has beside that is not asked about."""
-    if _is_empty(wanted):
-        return _is_empty(live) or isinstance(live, Mapping | list)
+    """Tell whether `live` has all that `wanted` says; what else it has is not asked about."""
+    if _is_empty(wanted) and _is_empty(live):
+        return True
     match wanted, live:
         case Mapping(), Mapping():
             return all(covers(value, live.get(key)) for key, value in wanted.items())

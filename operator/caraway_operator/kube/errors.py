@@ -4,7 +4,7 @@ CarawayError
 └── KubeError            any of these; `is_lasting` says whether trying again is of no use
     ├── MissingError     there is no such object, or no such kind
     ├── ConflictError    the object is not as it was thought to be, or is there already
-    ├── RefusedError     the object is invalid, or may not be written: the same will be refused again
+    ├── RefusedError     it is invalid, or not allowed: the same will be refused again
     ├── ExpiredError     a watch that must begin anew with a list
     └── AwayError        the API does not answer, or is too busy
 """

@@ -50,7 +50,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One object to apply. `cause` is `create`, `change`, or `repair` if somebody else edited it."""
+    """One object to apply, because of `create`, `change`, or `repair`: somebody edited it."""
 
     wanted: Object
     cause: str

@@ -1,0 +1,63 @@
+from typing import Any
+
+import pytest
+
+from caraway_operator.kube.comparing import covers, project, without_nulls
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live"),
+    [
+        ({"a": 1}, {"a": 1, "b": 2}),
+        ({"cpu": "1000m"}, {"cpu": "1"}),
+        ({"memory": "1024Mi"}, {"memory": "1Gi"}),
+        ({"cpu": 2}, {"cpu": "2"}),
+        ({"emptyDir": {}}, {"emptyDir": {}}),
+        ({"ingress": []}, {}),
+        ({"emptyDir": {}}, {"emptyDir": {"medium": ""}}),
+        ([{"name": "a", "x": 1}], [{"name": "injected"}, {"name": "a", "x": 1, "y": 2}]),
+        (["b", "a"], ["b", "a"]),
+    ],
+)
+def test_what_is_wanted_is_there(wanted: Any, live: Any) -> None:
+    assert covers(wanted, live)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live"),
+    [
+        ({"a": 1}, {}),
+        ({"a": 1}, {"a": 2}),
+        ({"cpu": "1"}, {"cpu": "2"}),
+        (["a", "b"], ["b", "a"]),
+        (["a"], ["a", "b"]),
+        ([{"name": "a"}], [{"name": "b"}]),
+        ([{"name": "a", "x": 1}], [{"name": "a", "x": 2}]),
+        ({"a": False}, {"a": True}),
+        ({"a": True}, {"a": "true"}),
+        ({"a": {"b": 1}}, {"a": "b"}),
+        ({"ingress": []}, {"ingress": [{}]}),
+    ],
+)
+def test_what_is_wanted_is_not_there(wanted: Any, live: Any) -> None:
+    assert not covers(wanted, live)
+
+
+def test_a_projection_holds_what_is_wanted_and_nothing_else() -> None:
+    wanted = {"spec": {"ports": [{"name": "http", "port": 1}], "args": ["a"]}}
+    live = {
+        "spec": {
+            "ports": [{"name": "other"}, {"name": "http", "port": 2, "protocol": "TCP"}],
+            "args": ["a", "b"],
+            "clusterIP": "10.0.0.1",
+        },
+        "status": {},
+    }
+
+    assert project(live, wanted) == {
+        "spec": {"ports": [{"name": "http", "port": 2}], "args": ["a", "b"]}
+    }
+
+
+def test_nulls_are_dropped_wherever_they_are() -> None:
+    assert without_nulls({"a": None, "b": [{"c": None, "d": 1}]}) == {"b": [{"d": 1}]}

@@ -1,0 +1,146 @@
+from typing import Any
+
+from caraway_operator.kube import planning
+from caraway_operator.kube.kinds import Object, Ref, ref
+from caraway_operator.kube.planning import HASH, Fixed, Owner
+
+OWNER = Owner("caraway.dev/v1alpha1", "CarawayCluster", "shop", "u-1")
+
+
+def service(port: int = 8090, name: str = "shop") -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "ns", "labels": {"a": "b"}},
+        "spec": {"ports": [{"name": "http", "port": port, "protocol": "TCP"}]},
+    }
+
+
+def stateful_set(size: str) -> Object:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "shop-executor", "namespace": "ns"},
+        "spec": {
+            "replicas": 2,
+            "volumeClaimTemplates": [
+                {
+                    "metadata": {"name": "data"},
+                    "spec": {"resources": {"requests": {"storage": size}}},
+                }
+            ],
+        },
+    }
+
+
+def served(wanted: Object, **more: Any) -> Object:
+    """The object as the API holds it once it was applied."""
+    applied = planning.sealed(wanted, OWNER)
+    metadata = applied["metadata"] | {"uid": f"uid-{wanted['metadata']['name']}"}
+    return applied | {"metadata": metadata, "status": {}} | more
+
+
+def live(*objects: Object) -> dict[Ref, Object]:
+    return {ref(object_): object_ for object_ in objects}
+
+
+def test_what_is_not_there_is_made_with_its_owner_and_the_hash_of_it() -> None:
+    [write] = planning.plan([service()], {}, OWNER, {}).writes
+
+    assert write.cause == "create"
+    assert write.wanted["metadata"]["ownerReferences"] == [OWNER.reference]
+    assert write.wanted["metadata"]["annotations"][HASH]
+    assert write.wanted["spec"] == service()["spec"]
+
+
+def test_what_is_as_it_should_be_is_not_written() -> None:
+    assert planning.plan([service()], live(served(service())), OWNER, {}) == planning.Plan()
+
+
+def test_what_is_wanted_otherwise_is_written() -> None:
+    [write] = planning.plan([service(1)], live(served(service(2))), OWNER, {}).writes
+
+    assert (write.cause, write.wanted["spec"]["ports"][0]["port"]) == ("change", 1)
+
+
+def test_what_was_edited_by_hand_is_repaired() -> None:
+    edited = served(service(), spec=service(99)["spec"])
+
+    [write] = planning.plan([service()], live(edited), OWNER, {}).writes
+
+    assert write.cause == "repair"
+
+
+def test_fields_of_others_are_left_alone() -> None:
+    defaulted = served(service())
+    defaulted["spec"] = {**defaulted["spec"], "clusterIP": "10.0.0.1", "type": "ClusterIP"}
+    defaulted["metadata"]["labels"] = {"a": "b", "added": "by hand"}
+
+    assert not planning.plan([service()], live(defaulted), OWNER, {}).writes
+
+
+def test_a_form_that_only_the_api_knows_is_no_edit_once_it_was_seen() -> None:
+    wanted = service()
+    rewritten = served(wanted, spec={"ports": [{"name": "http", "port": "http-alias"}]})
+    applied = planning.sealed(wanted, OWNER)
+    seen = {ref(wanted): planning.observed(applied, rewritten)}
+
+    assert not planning.plan([wanted], live(rewritten), OWNER, seen).writes
+    edited = rewritten | {"spec": {"ports": [{"name": "http", "port": 1}]}}
+    assert planning.plan([wanted], live(edited), OWNER, seen).writes[0].cause == "repair"
+
+
+def test_an_object_that_was_made_anew_by_somebody_is_not_taken_for_the_one_that_was_seen() -> None:
+    wanted = service()
+    applied = planning.sealed(wanted, OWNER)
+    seen = {ref(wanted): planning.observed(applied, served(wanted))}
+    other = served(wanted, spec=service(5)["spec"])
+    other["metadata"]["uid"] = "another"
+
+    assert planning.plan([wanted], live(other), OWNER, seen).writes
+
+
+def test_what_is_no_longer_wanted_is_removed_if_it_is_ours() -> None:
+    foreign = served(service(name="foreign"))
+    foreign["metadata"]["ownerReferences"][0]["uid"] = "somebody else"
+    leaving = served(service(name="leaving"))
+    leaving["metadata"]["deletionTimestamp"] = "now"
+
+    plan = planning.plan([], live(served(service()), foreign, leaving), OWNER, {})
+
+    assert plan.removals == (planning.Removal(Ref("Service", "ns", "shop"), "uid-shop"),)
+
+
+def test_a_field_that_is_fixed_keeps_its_value_and_the_rest_is_written() -> None:
+    there = served(stateful_set("10Gi"))
+    there["spec"]["volumeClaimTemplates"][0]["status"] = {"phase": "Pending"}
+    wanted = stateful_set("20Gi")
+    wanted["spec"]["replicas"] = 3
+
+    plan = planning.plan([wanted], live(there), OWNER, {})
+
+    which = Ref("StatefulSet", "ns", "shop-executor")
+    assert plan.fixed == (Fixed(which, "volumeClaimTemplates"),)
+    [write] = plan.writes
+    assert write.wanted["spec"] == stateful_set("10Gi")["spec"] | {"replicas": 3}
+
+
+def test_a_field_that_is_fixed_does_not_make_it_write_for_ever() -> None:
+    wanted = stateful_set("20Gi")
+    first = planning.plan([wanted], live(served(stateful_set("10Gi"))), OWNER, {})
+    settled, _ = planning.settle(wanted, served(stateful_set("10Gi")))
+
+    again = planning.plan([wanted], live(served(settled)), OWNER, {})
+
+    assert first.fixed == again.fixed
+    assert not again.writes
+
+
+def test_what_must_wait_is_held_but_made_if_it_is_not_there() -> None:
+    which = ref(service())
+
+    held = planning.plan([service(1)], live(served(service(2))), OWNER, {}, [which])
+    made = planning.plan([service(1)], {}, OWNER, {}, [which])
+
+    assert (held.writes, held.held) == ((), (which,))
+    assert made.writes[0].cause == "create"
