@@ -1,4 +1,4 @@
-"""What Caraway is on Kubernetes: the resource's model, the objects made of it, the process that keeps them.
+"""Caraway on Kubernetes: what users write, the objects made of it, the process that keeps them so.
 
 Imports core only; kopf is known to handlers/ and command.py alone.
 """

@@ -104,7 +104,15 @@ def read(path: Path) -> Document:
     Raises:
         ManifestError: it cannot be read, is not YAML, or is not a mapping.
     """
-    text = read_text(path)
+    return parse(read_text(path), path)
+
+
+def parse(text: str, path: Path) -> Document:
+    """Read the text of a YAML file that holds one mapping; the path is for messages.
+
+    Raises:
+        ManifestError: it is not YAML, or is not a mapping.
+    """
     builder = _Builder(path)
     try:
         for event in yaml.parse(text, Loader=_LOADER):

@@ -40,11 +40,25 @@ def load(path: Path) -> Manifest:
     return _Loading(file).manifest()
 
 
+def load_alone(content: Document) -> Manifest:
+    """Check a manifest that was read already, and that refers to no other file.
+
+    Nothing is read: whoever wrote it may not be allowed to see what this process can.
+
+    Raises:
+        ManifestError: it cannot be used; the error holds every problem.
+    """
+    if references := list(rules.references(content)):
+        raise ManifestError(references)
+    return _Loading(content.path, content).manifest()
+
+
 class _Loading:
     """The state of one load: what was read so far, and what was wrong with it."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, content: Document | None = None) -> None:
         self._file = file
+        self._given = content
         self._problems: list[Problem] = []
         self._notices: list[str] = []
         self._files: dict[Path, None] = {}
@@ -93,6 +107,8 @@ class _Loading:
 
     def _read(self, file: Path) -> Document | None:
         self._files[file] = None
+        if self._given is not None:
+            return self._given
         try:
             return document.read(file)
         except ManifestError as exc:

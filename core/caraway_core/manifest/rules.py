@@ -21,6 +21,18 @@ def manifest(document: Document) -> Iterator[Problem]:
     yield from _scheduler(document)
 
 
+def references(document: Document) -> Iterator[Problem]:
+    """Yield what refers to other files, where the manifest must stand alone."""
+    message = "is one manifest without other files here; write out what the file holds"
+    if document.value.get("dependencies"):
+        yield document.problem(("dependencies",), message)
+    for section, items in document.value.items():
+        for index, item in enumerate(items if isinstance(items, list) else []):
+            for key in ("ref", "sql_ref"):
+                if isinstance(item, dict) and item.get(key) is not None:
+                    yield document.problem((section, index, key), message)
+
+
 def dataset(document: Document) -> Iterator[Problem]:
     """Yield what is wrong between the keys of a dataset."""
     yield from _acceleration(document)

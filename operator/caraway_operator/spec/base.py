@@ -2,7 +2,15 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 
 from caraway_operator.spec import quantities
@@ -25,6 +33,14 @@ class Section(BaseModel):
         populate_by_name=True,
         alias_generator=to_camel,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_empty(cls, content: Any) -> Any:
+        """A key without a value counts as absent, as the API server has it."""
+        if not isinstance(content, dict):
+            return content
+        return {key: value for key, value in content.items() if value is not None}
 
 
 def rules(*found: Rule) -> dict[str, Any]:

@@ -222,7 +222,7 @@ class ClusterSpec(Section):
     executor: Executor = Field(Executor(), description="The executors.")
     state: State = Field(State(), description="Redis and store that the operator makes.")
     redis: Redis | None = Field(
-        None, description="A Redis that is there; one is made, if not given."
+        None, description="A Redis that is there; if not given, one is made."
     )
     result_store: ResultStore | None = Field(
         None, description="Where answers are kept; on the state's volume, if not given."

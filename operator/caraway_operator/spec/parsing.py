@@ -1,4 +1,4 @@
-"""Resources as the API server hands them over, in; checked specs, or what is wrong with them, out."""
+"""What the API server hands over in; checked specs, or what is wrong with them, out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def limits(spec: object) -> Parsed[LimitsSpec]:
 
 def _parse(model: type[Model], spec: object) -> Parsed[Model]:
     try:
-        return Parsed(model.model_validate(without_nulls(spec)))
+        return Parsed(model.model_validate(spec))
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_input=False)
         return Parsed(None, tuple(_problem(error) for error in errors))
@@ -61,10 +61,3 @@ def _problem(error: Mapping[str, Any]) -> SpecProblem:
     kind = error["type"]
     message = str(error["ctx"]["error"]) if kind == "value_error" else error["msg"]
     return SpecProblem(problems.dotted(("spec", *error["loc"])), _MESSAGES.get(kind, message))
-
-
-def without_nulls(value: object) -> object:
-    """Drop keys of mappings that have no value, as the API server does where it has a schema."""
-    if isinstance(value, dict):
-        return {key: without_nulls(each) for key, each in value.items() if each is not None}
-    return value

@@ -170,7 +170,7 @@ class Autoscaling(Section):
 
 
 class ExecutorCache(Storage):
-    """The volume of each executor: downloads, spilled data. It holds nothing that is not elsewhere."""
+    """The volume of each executor, with downloads and spilled data: nothing that must be kept."""
 
     retain: bool = Field(
         False, description="Keep the claims of executors that were scaled in, and of the cluster."
@@ -227,7 +227,7 @@ class Executor(Pods):
 
 
 class State(Pods):
-    """The pod with the cluster's Redis and with the store of answers, where the operator makes them."""
+    """The pod with the cluster's Redis and its store of answers, if the operator makes them."""
 
     storage: StateStorage = Field(StateStorage(), description="Its volume.")
     store_resources: Resources = Field(

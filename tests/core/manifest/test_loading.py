@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import Column, load
+from caraway_core.manifest import Column, document, load, loading
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 DATASET = "datasets:\n  - from: file:a.csv\n    name: a\n"
@@ -240,3 +240,29 @@ def test_known_keys_without_a_value_count_as_absent(loads: Loads, refuses: Refus
     assert refuses("name: a\ndatsets:\n") == [
         "caraway.yaml:2: datsets: unknown key 'datsets'; did you mean 'datasets'?"
     ]
+
+
+def test_a_manifest_that_stands_alone_is_checked_without_reading_any_file() -> None:
+    content = document.parse("name: app\n" + DATASET, Path("/nowhere/caraway.yaml"))
+    manifest = loading.load_alone(content)
+    assert [dataset.name for dataset in manifest.datasets] == ["a"]
+
+
+def test_a_manifest_that_must_stand_alone_may_refer_to_no_file(tmp_path: Path) -> None:
+    (tmp_path / "dataset.yaml").write_text("secret: content")
+    text = f"""name: app
+dependencies: [{tmp_path}]
+datasets:
+  - ref: {tmp_path}
+views:
+  - name: v
+    sql_ref: {tmp_path}/dataset.yaml
+"""
+    with pytest.raises(ManifestError) as caught:
+        loading.load_alone(document.parse(text, Path("caraway.yaml")))
+    assert [(problem.line, problem.path) for problem in caught.value.problems] == [
+        (2, "dependencies"),
+        (4, "datasets[0].ref"),
+        (7, "views[0].sql_ref"),
+    ]
+    assert "content" not in caught.value.message
