@@ -58,7 +58,7 @@ RUN pip uninstall --yes --root-user-action=ignore setuptools wheel pip \
     && groupadd --gid 10001 caraway \
     && useradd --uid 10001 --gid 10001 --home-dir /var/lib/caraway --no-create-home \
        --shell /usr/sbin/nologin caraway \
-    && install -d -o caraway -g caraway -m 0750 /var/lib/caraway
+    && install -d -o caraway -g caraway -m 0750 /var/lib/caraway /var/lib/caraway-results
 ENV PATH=/usr/local/lib/caraway:/opt/caraway/bin:/usr/local/bin:/usr/bin:/bin \
     HOME=/var/lib/caraway \
     USER=caraway \
