@@ -1,0 +1,161 @@
+"""Connections to PostgreSQL, and its errors as ours. Only this package knows psycopg2."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg2
+import psycopg2.errors
+from psycopg2.extras import LogicalReplicationConnection
+
+from caraway_core.errors import DatasetError, DatasetErrorType
+from caraway_core.protocols.change_sources import ChangeRequest
+from caraway_plugins.sources import params
+
+PARAMS = (
+    "pg_host",
+    "pg_port",
+    "pg_db",
+    "pg_user",
+    "pg_pass",
+    "pg_sslmode",
+    "pg_sslrootcert",
+    "pg_connection_string",
+    "pg_replication_slot",
+    "pg_publication",
+)
+_CONNECT_S = 10
+_NAME_BYTES = 63
+# Values come as text, in one form whatever the server's or the role's settings are.
+_OPTIONS = (
+    "-c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres "
+    "-c bytea_output=hex -c extra_float_digits=1"
+)
+_SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A table, and how to reach it; `login` holds the password, so it is never printed."""
+
+    schema: str
+    table: str
+    slot: str
+    publication: str
+    login: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def title(self) -> str:
+        return f"table '{self.schema}.{self.table}'"
+
+
+def place_of(request: ChangeRequest) -> Place:
+    """Read what a dataset says about its table.
+
+    Raises:
+        DatasetError: a param or the path is wrong.
+    """
+    known = params.checked(request.connector, request.params, PARAMS)
+    schema, dot, table = request.path.partition(".")
+    if not dot:
+        schema, table = "public", schema
+    if not schema or not table or "." in table:
+        raise DatasetError(
+            "invalid", f"'{request.path}' names no table; write 'postgres:schema.table'"
+        )
+    own = _own_name(request.name)
+    return Place(
+        schema,
+        table,
+        known.text("pg_replication_slot") or own,
+        known.text("pg_publication") or own,
+        _login(known),
+    )
+
+
+def connect(place: Place) -> Any:
+    """Connect for statements, each its own transaction.
+
+    Raises:
+        DatasetError: there is no connection.
+    """
+    with mapped(place):
+        connection = psycopg2.connect(**place.login)
+        connection.autocommit = True
+        return connection
+
+
+def connect_for_replication(place: Place) -> Any:
+    """Connect as a follower of the write-ahead log.
+
+    Raises:
+        DatasetError: there is no connection.
+    """
+    with mapped(place):
+        return psycopg2.connect(**place.login, connection_factory=LogicalReplicationConnection)
+
+
+@contextmanager
+def mapped(place: Place) -> Iterator[None]:
+    """Turn errors of the driver into ours.
+
+    Raises:
+        DatasetError: something failed.
+    """
+    try:
+        yield
+    except psycopg2.Error as exc:
+        raise DatasetError(_type(exc), f"{place.title}: {_said(exc)}") from exc
+
+
+def _said(exc: psycopg2.Error) -> str:
+    lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
+    said = lines[0] if lines else "the connection broke"
+    if isinstance(exc, psycopg2.errors.InsufficientPrivilege):
+        return f"{said}; the user needs REPLICATION and SELECT, or an administrator's help"
+    return said
+
+
+def _type(exc: psycopg2.Error) -> DatasetErrorType:
+    state = exc.pgcode or ""
+    said = str(exc)
+    if state.startswith("28") or state == "42501" or "authentication failed" in said:
+        return "auth"
+    if state in ("3D000", "42P01", "3F000") or "does not exist" in said:
+        return "not_found"
+    return "unavailable"
+
+
+def _login(known: params.Params) -> Mapping[str, Any]:
+    mode = known.text("pg_sslmode") or "require"
+    if mode not in _SSL_MODES:
+        raise DatasetError(
+            "invalid", f"params.pg_sslmode is '{mode}'; give one of: {', '.join(_SSL_MODES)}"
+        )
+    dsn = known.text("pg_connection_string")
+    given = {
+        "dsn": dsn,
+        "host": known.text("pg_host"),
+        "port": known.count("pg_port"),
+        "dbname": known.text("pg_db"),
+        "user": known.text("pg_user"),
+        "password": known.text("pg_pass"),
+        "sslrootcert": known.text("pg_sslrootcert"),
+        "sslmode": mode if not dsn or known.text("pg_sslmode") else None,
+    }
+    if dsn is None and given["host"] is None:
+        raise DatasetError("invalid", "params.pg_host is missing; say where PostgreSQL is")
+    return {
+        **{key: value for key, value in given.items() if value is not None},
+        "connect_timeout": _CONNECT_S,
+        "keepalives_idle": 30,
+        "application_name": "caraway",
+        "options": _OPTIONS,
+    }
+
+
+def _own_name(dataset: str) -> str:
+    """Name what belongs to a dataset: slots take lower-case letters, digits and '_' only."""
+    plain = "".join(char if char.isascii() and char.isalnum() else "_" for char in dataset.lower())
+    return f"caraway_{plain}"[:_NAME_BYTES]

@@ -1,0 +1,95 @@
+"""Texts of PostgreSQL's output functions to Arrow, a column at a time."""
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_core.errors import DatasetError
+
+Texts = Sequence[str | None]
+
+_ITEM = re.compile(r'"((?:[^"\\]|\\.)*)"|([^,{}]+)')
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_SHOWN = 40
+
+
+def column(texts: Texts, field: pa.Field) -> pa.Array:
+    """Return the values of a column.
+
+    Raises:
+        DatasetError: a value is none of the column's type.
+    """
+    try:
+        return _values(texts, field.type)
+    except (pa.ArrowException, ValueError) as exc:
+        shown = _culprit(texts, field.type)
+        raise DatasetError(
+            "schema",
+            f"column '{field.name}': {shown} is no {field.type}; "
+            "declare the column under 'columns' with a type that holds it, for example text",
+        ) from exc
+
+
+def _values(texts: Texts, type_: pa.DataType) -> pa.Array:
+    if pa.types.is_list(type_):
+        return _lists(texts, type_)
+    if pa.types.is_binary(type_):
+        return pa.array([None if text is None else _octets(text) for text in texts], type_)
+    strings = pa.array(texts, pa.string())
+    if pa.types.is_string(type_):
+        return strings
+    if pa.types.is_boolean(type_):
+        return _booleans(strings)
+    return pc.cast(strings, type_)
+
+
+def _booleans(strings: pa.Array) -> pa.Array:
+    if not pc.all(pc.is_in(strings.drop_null(), value_set=pa.array(["t", "f"]))).as_py() and len(
+        strings.drop_null()
+    ):
+        raise ValueError("neither t nor f")
+    return pc.equal(strings, "t")
+
+
+def _octets(text: str) -> bytes:
+    if not text.startswith("\\x"):
+        raise ValueError("not in hexadecimal form")
+    return bytes.fromhex(text[2:])
+
+
+def _lists(texts: Texts, type_: pa.DataType) -> pa.Array:
+    items: list[str | None] = []
+    ends: list[int | None] = []
+    for text in texts:
+        start = len(items)
+        if text is not None:
+            items += _items(text)
+        ends.append(None if text is None else start)
+    offsets = pa.array([*ends, len(items)], pa.int32())
+    return pa.ListArray.from_arrays(offsets, _values(items, type_.value_type), type=type_)
+
+
+def _items(text: str) -> list[str | None]:
+    if text.startswith("["):  # bounds that do not begin at 1, as in [0:2]={1,2,3}
+        text = text[text.index("=") + 1 :]
+    if not text.startswith("{") or not text.endswith("}") or text.startswith("{{"):
+        raise ValueError("not an array of one dimension")
+    return [_item(match) for match in _ITEM.finditer(text[1:-1])]
+
+
+def _item(match: "re.Match[str]") -> str | None:
+    if match[1] is not None:
+        return _ESCAPED.sub(r"\1", match[1])
+    return None if match[2] == "NULL" else match[2]
+
+
+def _culprit(texts: Texts, type_: pa.DataType) -> str:
+    """Show the value that does not fit."""
+    for text in texts:
+        try:
+            _values([text], type_)
+        except (pa.ArrowException, ValueError):
+            return repr(text if text is None or len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    return "a value"

@@ -1,0 +1,48 @@
+"""Where change events enter: what the route asks of the datasets that take them."""
+
+from typing import Protocol
+
+from caraway_core.changes import Changes
+from caraway_core.errors import CarawayError
+from caraway_core.ids import TableName
+from caraway_plugins.changes.target import ChangeTarget
+
+
+class ChangesRefusedError(CarawayError):
+    """The dataset does not take changes, or not these."""
+
+
+class QueueFullError(CarawayError):
+    """Changes were not applied within their time; the text says what is known of them."""
+
+
+class StreamStoppedError(CarawayError):
+    """The dataset is being unloaded or loaded anew; come back later."""
+
+
+class Ingest(Protocol):
+    """Takes changes of datasets."""
+
+    def target(self, name: TableName) -> ChangeTarget:
+        """Tell what changes of a dataset are read into.
+
+        Raises:
+            NoDatasetError, NotAcceleratedError: there is no such dataset.
+            ChangesRefusedError: it does not take changes.
+        """
+        ...
+
+    async def apply(
+        self, name: TableName, changes: Changes, request_id: str | None, deadline_s: float
+    ) -> int:
+        """Make changes durable and visible, all or none; return how many events they came from.
+
+        With a `request_id` that was applied already, nothing is done again.
+
+        Raises:
+            QueueFullError: the time passed.
+            StreamStoppedError: the dataset goes or is loaded anew.
+            ChangesRefusedError: the dataset cannot take them.
+            QueryError: applying them failed.
+        """
+        ...
