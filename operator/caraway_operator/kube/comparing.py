@@ -73,7 +73,7 @@ def _project_list(wanted: list[Any], live: list[Any]) -> list[Any]:
 
 
 def _key(wanted: Sequence[Any]) -> str | None:
-    for key in _KEYS:
+    for key in _KEYS if wanted else ():
         if all(isinstance(element, Mapping) and key in element for element in wanted):
             values = [element[key] for element in wanted]
             return key if len(set(map(str, values))) == len(values) else None

@@ -1,0 +1,87 @@
+"""Keeps `Objects` as the API has them: a list, then a watch, then again from where it ended."""
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+
+from caraway_operator.kube import errors
+from caraway_operator.kube.client import Kube
+from caraway_operator.kube.kinds import Kind, Object, ref
+from caraway_operator.kube.objects import Objects
+
+logger = logging.getLogger(__name__)
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 30.0
+
+
+class Watcher:
+    """Watches one kind in one namespace, or everywhere."""
+
+    def __init__(
+        self, kube: Kube, kind: Kind, namespace: str | None, selector: str, objects: Objects
+    ) -> None:
+        self._kube = kube
+        self._kind = kind
+        self._namespace = namespace
+        self._selector = selector
+        self._objects = objects
+        self._pause_s = _FIRST_PAUSE_S
+        self.listed = asyncio.Event()
+        """Is set once everything that there was is known."""
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        version = ""
+        while True:
+            try:
+                version = await self._follow(version or await self._list())
+            except errors.ExpiredError:
+                version = ""
+            except errors.KubeError as error:
+                version = "" if error.is_lasting else version
+                self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
+                logger.warning(
+                    "watch broken",
+                    extra={"kind": self._kind.name, "reason": error.message},
+                )
+            # Also after a watch that just ended: an API that ends them at once is not hammered.
+            await asyncio.sleep(self._pause_s * random.uniform(0.5, 1))
+
+    async def _list(self) -> str:
+        listing = await self._kube.list(self._kind, self._namespace, self._selector)
+        within = None if self._namespace is None else (self._namespace,)
+        self._objects.replace(self._kind, within, listing.items)
+        self.listed.set()
+        return listing.version
+
+    async def _follow(self, version: str) -> str:
+        async for type_, object_ in self._kube.watch(
+            self._kind, self._namespace, self._selector, version
+        ):
+            self._pause_s = _FIRST_PAUSE_S
+            version = object_["metadata"].get("resourceVersion", version)
+            self._take(type_, object_)
+        return version
+
+    def _take(self, type_: str, object_: Object) -> None:
+        match type_:
+            case "ADDED" | "MODIFIED":
+                self._objects.put(object_)
+            case "DELETED":
+                self._objects.drop(ref(object_), object_["metadata"].get("uid", ""))
+
+
+def watchers(
+    kube: Kube,
+    kinds: Sequence[Kind],
+    namespaces: Sequence[str],
+    selector: str,
+    objects: Objects,
+) -> list[Watcher]:
+    """Return a watcher of each kind in each namespace; no namespaces are all of them."""
+    return [
+        Watcher(kube, kind, namespace, selector, objects)
+        for kind in kinds
+        for namespace in (namespaces or (None,))
+    ]
