@@ -1,0 +1,236 @@
+"""Writes what is made of the chart's values.yaml and CRDs: schema, README, and the reference.
+
+Run it after values.yaml, the CRDs or the operator's rules have changed; a test compares.
+"""
+# ruff: noqa: INP001 -- a script for people to run, not part of a package.
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CHART = Path(__file__).parent / "caraway"
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference" / "chart.md"
+_KEY = re.compile(r"(?P<indent> *)(?P<name>[A-Za-z]\w*):(?P<value>.*)")
+_DEFAULT_LENGTH = 60
+
+Schema = dict[str, Any]
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
+TEXTS: Schema = {"type": "object", "additionalProperties": TEXT}
+ANY_OBJECT: Schema = {"type": "object"}
+ANY_OBJECTS: Schema = {"type": "array", "items": ANY_OBJECT}
+NAME: Schema = {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "maxLength": 253}
+NAME_OR_EMPTY: Schema = {"anyOf": [NAME, {"const": ""}]}
+QUANTITIES: Schema = {
+    "type": "object",
+    "additionalProperties": {
+        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": r"^[0-9.]+\w*$"}]
+    },
+}
+
+
+def closed(**properties: Schema) -> Schema:
+    """An object with these keys, and no others."""
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+IMAGE = closed(repository=TEXT, tag=TEXT, digest=TEXT)
+RESOURCES = closed(requests=QUANTITIES, limits=QUANTITIES)
+PATH = {
+    **closed(path=TEXT, pathType={"enum": ["Prefix", "Exact", "ImplementationSpecific"]}),
+    "required": ["path"],
+}
+
+
+def schema(cluster_spec: Schema) -> Schema:
+    """Return the schema of the values. `cluster_spec` is that of the CRD."""
+    operator = closed(
+        enabled=FLAG,
+        replicas=COUNT,
+        watchNamespaces={"type": "array", "items": NAME, "uniqueItems": True},
+        image=IMAGE,
+        logFormat={"enum": ["json", "text"]},
+        resources=RESOURCES,
+        serviceAccount=closed(create=FLAG, name=NAME_OR_EMPTY, annotations=TEXTS),
+        rbac=closed(create=FLAG),
+        podLabels=TEXTS,
+        podAnnotations=TEXTS,
+        env=ANY_OBJECTS,
+        nodeSelector=TEXTS,
+        affinity=ANY_OBJECT,
+        tolerations=ANY_OBJECTS,
+        priorityClassName=NAME_OR_EMPTY,
+        podMonitor=closed(enabled=FLAG, labels=TEXTS),
+    )
+    policies = {"enum": ["Always", "IfNotPresent", "Never"]}
+    host = closed(host=TEXT, paths={"type": "array", "items": PATH, "minItems": 1})
+    tls = closed(secretName=NAME, hosts={"type": "array", "items": TEXT})
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Values of the chart caraway",
+        **closed(
+            # Helm itself sets these of a chart that is part of another.
+            **{"global": closed(
+                imageRegistry=TEXT, imagePullSecrets={"type": "array", "items": NAME}
+            ) | {"additionalProperties": True}},
+            image=closed(repository={**TEXT, "minLength": 1}, tag=TEXT, digest=TEXT,
+                         pullPolicy=policies),
+            operator=operator,
+            cluster=closed(
+                enabled=FLAG,
+                name={"type": "string", "maxLength": 40},
+                annotations=TEXTS,
+                labels=TEXTS,
+                manifestFile=TEXT,
+                spec=of_values(cluster_spec),
+            ),
+            ingress=closed(
+                enabled=FLAG,
+                className=TEXT,
+                annotations=TEXTS,
+                labels=TEXTS,
+                hosts={"type": "array", "items": host},
+                tls={"type": "array", "items": tls},
+            ),
+            gateway=closed(
+                enabled=FLAG,
+                parentRefs=ANY_OBJECTS,
+                hostnames={"type": "array", "items": TEXT},
+                annotations=TEXTS,
+                labels=TEXTS,
+                flight=FLAG,
+            ),
+            tests=closed(enabled=FLAG, apiKey=closed(name=NAME, key=TEXT)),
+            extraObjects={"type": "array", "items": {"type": ["object", "string"]}},
+        ),
+    }  # fmt: skip
+
+
+def of_values(written: Schema) -> Schema:
+    """Turn a structural schema of a CRD into one that values must match: no key that it lacks."""
+    kept = {
+        key: value
+        for key, value in written.items()
+        if not key.startswith("x-") and key not in ("default", "properties", "items", "format")
+    }
+    if written.get("x-kubernetes-int-or-string"):
+        kept["type"] = ["integer", "string", "number"]
+    if "properties" in written:
+        kept["properties"] = {k: of_values(v) for k, v in written["properties"].items()}
+        kept["additionalProperties"] = False
+    elif isinstance(written.get("additionalProperties"), dict):
+        kept["additionalProperties"] = of_values(written["additionalProperties"])
+    if "items" in written:
+        kept["items"] = of_values(written["items"])
+    if "type" in kept:
+        # Null takes a default of the chart away.
+        known = kept["type"] if isinstance(kept["type"], list) else [kept["type"]]
+        kept["type"] = [*known, "null"]
+    if "enum" in kept:
+        kept["enum"] = [*kept["enum"], None]
+    return kept
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of values.yaml, as it is documented there."""
+
+    path: str
+    default: Any
+    text: str
+
+
+def documented(text: str) -> Iterator[Value]:
+    """Yield the values that have a comment above them."""
+    values = yaml.safe_load(text)
+    parents: list[str] = []
+    comment: list[str] = []
+    for line in text.splitlines():
+        if line.strip().startswith("#"):
+            comment.append(line.strip().removeprefix("#").strip())
+            continue
+        if (match := _KEY.fullmatch(line)) is not None:
+            depth = len(match["indent"]) // 2
+            parents = [*parents[:depth], match["name"]]
+            if comment:
+                yield Value(".".join(parents), _at(values, parents), " ".join(comment))
+        comment = []
+
+
+def _at(values: Any, path: list[str]) -> Any:
+    for name in path:
+        values = values[name]
+    return values
+
+
+def table(found: list[Value]) -> str:
+    """Return the values as a table in Markdown."""
+    rows = ["| value | default | meaning |", "|---|---|---|"]
+    for value in found:
+        default = json.dumps(value.default)
+        if len(default) > _DEFAULT_LENGTH:
+            default = "see values.yaml"
+        elif isinstance(value.default, dict) and value.path == "image":
+            default = "as below"
+        rows.append(f"| `{value.path}` | `{default}` | {value.text.replace('|', chr(92) + '|')} |")
+    return "\n".join(rows) + "\n"
+
+
+def files() -> dict[Path, str]:
+    """Return the text of every file that this makes."""
+    definition = yaml.safe_load((CHART / "crds" / "carawayclusters.caraway.dev.yaml").read_text())
+    spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    text = (CHART / "values.yaml").read_text()
+    rows = table([value for value in documented(text) if value.path != "image"])
+    return {
+        CHART / "values.schema.json": json.dumps(schema(spec), indent=1) + "\n",
+        CHART / "README.md": _README.format(table=rows),
+        REFERENCE: _REFERENCE.format(table=rows),
+    }
+
+
+def main() -> None:
+    """Write the files."""
+    for path, text in files().items():
+        path.write_text(text)
+        print(path)
+
+
+_README = """# caraway
+
+Installs an operator and one cluster of Caraway, a data and AI runtime that answers SQL over HTTP
+and Arrow Flight.
+
+```sh
+helm install caraway charts/caraway --namespace caraway --create-namespace
+helm test caraway --namespace caraway
+```
+
+It needs Kubernetes 1.31 or newer, Helm 3.17 or newer, and a default StorageClass. The defaults fit
+a cluster of two cores and 4 GiB. [docs/operate](../../docs/operate/README.md) says what comes after
+the installation.
+
+This page is made of values.yaml by `python charts/generate.py`.
+
+{table}"""
+
+_REFERENCE = """# Values of the chart
+
+Every value of `charts/caraway`. Below `cluster.spec` stands what a `CarawayCluster` says; listed
+here are the fields for which the chart has a default, and all of them in
+[kubernetes.md](kubernetes.md). How they are used: [operate/install.md](../operate/install.md).
+This page is made of values.yaml by `python charts/generate.py`.
+
+A value that is null takes the chart's default away; what the CRD says then stands.
+
+{table}"""
+
+
+if __name__ == "__main__":
+    main()
