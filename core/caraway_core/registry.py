@@ -31,6 +31,7 @@ STATE_STORES: Mapping[str, str] = {
 RESULT_STORES: Mapping[str, str] = {
     "file": "caraway_plugins.stores.folder:FolderResultStore",
     "bucket": "caraway_plugins.stores.bucket:BucketResultStore",
+    "remote": "caraway_plugins.stores.remote:RemoteResultStore",
 }
 
 RESULT_PLACES: Mapping[str, str] = {
@@ -38,6 +39,7 @@ RESULT_PLACES: Mapping[str, str] = {
     "s3": "caraway_plugins.stores.locations:bucket",
     "gs": "caraway_plugins.stores.locations:bucket",
     "abfss": "caraway_plugins.stores.locations:bucket",
+    "caraway": "caraway_plugins.stores.locations:remote",
 }
 
 EXECUTORS: Mapping[str, str] = {
@@ -55,6 +57,7 @@ COMMANDS: Mapping[str, str] = {
     "head": "caraway_cluster.head:run",
     "scheduler": "caraway_scheduler.command:schedule",
     "executor": "caraway_executor.command:run",
+    "store": "caraway_cluster.store.command:run",
     "cluster up": "caraway_cluster.command:up",
     "cluster scale": "caraway_cluster.command:scale",
     "cluster status": "caraway_cluster.command:status",

@@ -87,6 +87,20 @@ class SchedulerOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """The flags of `caraway store`. `most_bytes` bounds one chunk."""
+
+    folder: Path
+    listen: Address
+    token_file: Path
+    most_bytes: int = 1024**3
+    most_connections: int = 1024
+    has_metrics: bool = False
+    log_format: LogFormat = "text"
+    ready_fd: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterOptions:
     """The flags of `caraway cluster up`. 0 cores or bytes divide what the machine allows."""
 

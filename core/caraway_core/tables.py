@@ -15,7 +15,7 @@ from caraway_core.protocols.results import ChunkInfo
 
 FileFormat = Literal["parquet", "csv", "json", "arrow", "avro"]
 Compression = Literal["", "gzip", "bz2", "xz", "zstd"]
-StoreKind = Literal["s3", "gs", "abfss"]
+StoreKind = Literal["s3", "gs", "abfss", "caraway"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,9 @@ async def jobs(
         )
     store = state or await open_state(None, data.path / STATE_FILE, stack)
     scheduler_id = (backend.scheduler_id if backend else "") or data.node_id
-    place = places.place(settings, secrets, data.path / "results")
+    operating = backend.operating if backend else None
+    token = operating.token if operating else ""
+    place = places.place(settings, secrets, data.path / "results", token)
     if settings.scheduler.state_location is not None:
         # What no job and no version stands for is removed, so that runtimes which know nothing of
         # each other's must not look into one folder.
@@ -317,7 +319,7 @@ def _queries(
         cache = ResultsCache(wanted, time.monotonic)
     return QueryService(
         dispatch,
-        lambda: (catalog.version, catalog.writable),
+        lambda: (catalog.state, catalog.writable),
         Admission(running or None, query.max_queued_queries, query.queue_timeout_s),
         cache,
         history,

@@ -17,6 +17,7 @@ from caraway.cli import (
     runtime,
     sql,
     starting,
+    storing,
     version,
 )
 from caraway_core.errors import CarawayError
@@ -74,6 +75,7 @@ def build() -> typer.Typer:
     app.command("head")(processes.head)
     app.command("scheduler")(processes.scheduler)
     app.command("executor")(processes.executor)
+    app.command("store")(storing.store)
     app.add_typer(cluster.build())
     app.command("sql")(sql.sql)
     app.add_typer(queries.build())

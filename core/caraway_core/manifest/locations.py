@@ -1,4 +1,4 @@
-"""Where a scheduler keeps its results: a folder, or a prefix in a bucket."""
+"""Where a scheduler keeps its results: a folder, a prefix in a bucket, or one in a store."""
 
 import re
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ from caraway_core.manifest import places
 
 FOLDER = "file"
 
+STORE = "caraway"
+_ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 
 
@@ -16,7 +18,8 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 class StateLocation:
     """A scheme of `registry.RESULT_PLACES`, and what stands behind its slashes.
 
-    Of a bucket that is `bucket/prefix`, of a folder its path, which may be relative.
+    Of a bucket that is `bucket/prefix`, of a `caraway store` `host:port/prefix`, of a folder its
+    path, which may be relative.
     """
 
     scheme: str
@@ -62,12 +65,16 @@ def _folder(path: str) -> str:
 
 
 def _bucket(scheme: str, path: str) -> str:
+    is_store = scheme == STORE
     bucket, _, prefix = path.removeprefix("//").strip("/").partition("/")
     # The container stands before the '@' of abfss; elsewhere there could only be a password.
     if "@" in bucket and scheme != "abfss":
         raise ValueError("holds an '@' in the bucket; credentials belong into 'params'")
     if not path.startswith("//") or path.startswith("///") or not bucket:
-        raise ValueError(f"names no bucket; write {scheme}://bucket/prefix")
+        form = "caraway://HOST:PORT/PREFIX" if is_store else f"{scheme}://bucket/prefix"
+        raise ValueError(f"names no {'store' if is_store else 'bucket'}; write {form}")
+    if is_store and not _ADDRESS.fullmatch(bucket):
+        raise ValueError(f"'{bucket}' is no HOST:PORT; write caraway://HOST:PORT/PREFIX")
     if prefix and not all(step.strip(".") for step in prefix.split("/")):
         raise ValueError(f"'{prefix}' is no plain prefix; write names with '/' between them")
     return f"{bucket}/{prefix}" if prefix else bucket

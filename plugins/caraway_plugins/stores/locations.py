@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from caraway_core.errors import DatasetError, ResultStoreError
-from caraway_core.tables import ResultPlace
+from caraway_core.settings import Address
+from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins.sources import params as checking
 from caraway_plugins.sources import store_params
 from caraway_plugins.sources.params import Params
@@ -38,6 +39,33 @@ def bucket(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
     except DatasetError as exc:
         raise ResultStoreError(exc.message) from exc
     return ResultPlace("bucket", found.key, found.store)
+
+
+def remote(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
+    """Return a place in a `caraway store`; `path` is `host:port/prefix`.
+
+    Its only param is `token`, which a cluster fills in: it is that of its token file.
+
+    Raises:
+        ResultStoreError: there is no port or token, or a param is unknown.
+    """
+    address, _, prefix = path.partition("/")
+    try:
+        checking.checked(scheme, params, frozenset({"token"}))
+        found = Address.parse(address)
+    except DatasetError as exc:
+        raise ResultStoreError(exc.message) from exc
+    except ValueError:
+        found = None
+    if found is None or not found.port or address.startswith(":"):
+        raise ResultStoreError(f"'{address}' is no HOST:PORT; write caraway://HOST:PORT/PREFIX")
+    if not params.get("token"):
+        raise ResultStoreError(
+            "it needs a token; a cluster takes that of --token-file, otherwise set the param "
+            "'token' to a secret like ${secrets:STORE_TOKEN}"
+        )
+    token = {"token": params["token"]}
+    return ResultPlace("remote", prefix, StoreSpec("caraway", str(found), _NAME, token))
 
 
 def _params(scheme: str, given: Mapping[str, str]) -> Params:

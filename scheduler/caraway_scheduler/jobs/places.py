@@ -7,7 +7,7 @@ from typing import Protocol
 from caraway_core import registry
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Runtime, SecretResolver
-from caraway_core.manifest.locations import split
+from caraway_core.manifest.locations import STORE, split
 from caraway_core.tables import ResultPlace
 
 
@@ -17,10 +17,13 @@ class _Finder(Protocol):
     def __call__(self, scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace: ...
 
 
-def place(settings: Runtime, secrets: SecretResolver, default: Path) -> ResultPlace:
+def place(
+    settings: Runtime, secrets: SecretResolver, default: Path, token: str = ""
+) -> ResultPlace:
     """Return the place that `runtime.scheduler` names, or the folder `default`.
 
-    Nothing is sent or made: whether the place can be used shows when it is.
+    Nothing is sent or made: whether the place can be used shows when it is. `token` is that of
+    the cluster, which its own store asks for.
 
     Raises:
         CarawayError: the place or its params are not understood, or a secret is missing.
@@ -30,7 +33,9 @@ def place(settings: Runtime, secrets: SecretResolver, default: Path) -> ResultPl
         return ResultPlace("file", str(default.absolute()))
     try:
         location = split(text)
-        params = secrets.expand_all(settings.scheduler.params)
+        params = dict(secrets.expand_all(settings.scheduler.params))
+        if location.scheme == STORE and token:
+            params.setdefault("token", token)
         find: _Finder = registry.load("kind of location", registry.RESULT_PLACES, location.scheme)
         return find(location.scheme, location.path, params)
     except ValueError as exc:

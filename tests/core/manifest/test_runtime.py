@@ -155,6 +155,8 @@ def test_timeout_of_nothing_is_no_timeout(loads: Loads) -> None:
         ("s3://b", "s3://b"),
         ("S3://b/a/b", "s3://b/a/b"),
         ("gs://b/a/", "gs://b/a"),
+        ("caraway://state.ns.svc:8095", "caraway://state.ns.svc:8095"),
+        ("caraway://[::1]:8095/a/", "caraway://[::1]:8095/a"),
         ("abfss://c@account.dfs.core.windows.net/a", "abfss://c@account.dfs.core.windows.net/a"),
     ],
 )
@@ -169,8 +171,12 @@ def test_state_location_is_absolute(
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ("s4://b", "no kind of location 's4' Known: abfss, file, gs, s3"),
+        ("s4://b", "no kind of location 's4' Known: abfss, caraway, file, gs, s3"),
         ("s3://", "names no bucket; write s3://bucket/prefix"),
+        ("caraway://", "names no store; write caraway://HOST:PORT/PREFIX"),
+        ("caraway://state/p", "'state' is no HOST:PORT; write caraway://HOST:PORT/PREFIX"),
+        ("caraway://:1/p", "':1' is no HOST:PORT; write caraway://HOST:PORT/PREFIX"),
+        ("caraway://t@h:1/p", "holds an '@' in the bucket; credentials belong into 'params'"),
         ("s3:b/a", "names no bucket; write s3://bucket/prefix"),
         ("gs:///a", "names no bucket; write gs://bucket/prefix"),
         ("s3://key:secret@b/a", "holds an '@' in the bucket; credentials belong into 'params'"),

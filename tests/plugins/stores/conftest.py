@@ -10,6 +10,7 @@ import pytest
 from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import ResultPlace
 from tests.kit import valkey
+from tests.kit.remote_stores import RemoteStore, remote_store
 from tests.kit.s3 import S3Server, s3_server
 from tests.plugins.stores import adapters
 from tests.plugins.stores.adapters import StateHarness
@@ -38,7 +39,16 @@ def results(request: pytest.FixtureRequest, tmp_path: Path) -> ResultStore:
     place = ResultPlace("file", str(tmp_path / "results"))
     if request.param == "bucket":
         place = request.getfixturevalue("bucket")
+    if request.param == "remote":
+        place = request.getfixturevalue("remote").place(f"r{uuid.uuid4().hex}/jobs")
     return adapters.make_results(request.param, place)
+
+
+@pytest.fixture(scope="session")
+def remote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteStore]:
+    """One `caraway store` for all tests; each has a prefix of its own there."""
+    with remote_store(tmp_path_factory.mktemp("store")) as store:
+        yield store
 
 
 @pytest.fixture

@@ -70,3 +70,28 @@ def test_params_that_are_wrong_are_told_without_secrets(
         locations.bucket(scheme, "b/x", params)
     assert message in caught.value.message
     assert "hidden" not in caught.value.message
+
+
+def test_store_is_a_place_that_shows_no_token() -> None:
+    place = locations.remote("caraway", "state:8095/a/b", {"token": "hidden"})
+    assert (place.kind, place.path, place.title) == ("remote", "a/b", "caraway://state:8095/a/b")
+    assert place.store is not None and place.store.options == {"token": "hidden"}
+    assert "hidden" not in repr(place)
+
+
+@pytest.mark.parametrize(
+    ("path", "params", "message"),
+    [
+        ("state/a", {"token": "hidden"}, "'state' is no HOST:PORT"),
+        ("state:0/a", {"token": "hidden"}, "'state:0' is no HOST:PORT"),
+        ("state:99999", {"token": "hidden"}, "'state:99999' is no HOST:PORT"),
+        (":1", {"token": "hidden"}, "':1' is no HOST:PORT"),
+        ("state:1", {}, "it needs a token; a cluster takes that of --token-file"),
+        ("state:1", {"token": ""}, "it needs a token"),
+        ("state:1", {"tokn": "hidden"}, "no caraway param 'tokn'; did you mean 'token'?"),
+    ],
+)
+def test_store_that_is_none_is_refused(path: str, params: dict[str, str], message: str) -> None:
+    with pytest.raises(ResultStoreError) as caught:
+        locations.remote("caraway", path, params)
+    assert message in caught.value.message and "hidden" not in caught.value.message

@@ -54,3 +54,20 @@ def test_what_is_wrong_names_the_setting() -> None:
     assert refusal("/a", s3_key="${vault:K}").startswith("runtime.scheduler.state_location '/a': ")
     message = refusal("s3://user:hidden@b/p")
     assert message.startswith("runtime.scheduler.state_location: holds an '@'")
+
+
+def test_store_of_the_cluster_takes_the_clusters_token() -> None:
+    def token(location: str, given: str = "hidden-of-cluster", **params: str) -> str | None:
+        settings = Runtime(scheduler=Scheduler(location, params))
+        found = places.place(settings, SECRETS, Path("default"), given)
+        assert "hidden" not in repr(found)
+        return found.store.options.get("token") if found.store else None
+
+    assert token("caraway://state:8095/p") == "hidden-of-cluster"
+    assert token("caraway://state:8095/p", token="${vault:K}") == "hidden-key"
+    assert token("caraway://state:8095/p", "", token="${vault:K}") == "hidden-key"
+    assert token("/var/results") is None
+    assert token("s3://b/p") is None
+    assert refusal("caraway://state:8095/p").startswith(
+        "runtime.scheduler.state_location 'caraway://state:8095/p': it needs a token"
+    )

@@ -1,0 +1,251 @@
+"""Answers in a `caraway store`, which serves a folder over HTTP to the whole cluster."""
+
+import asyncio
+import io
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import BinaryIO, TypeVar
+
+import httpx
+import pyarrow as pa
+
+from caraway_core.errors import ResultStoreError
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.tables import ResultPlace
+from caraway_plugins.stores import chunks
+
+PATIENCE_S = 30.0
+"""How long a call is tried again: by then a store that was started anew is up."""
+_CONNECT_S = 5.0
+_ANSWER_S = 30.0
+_CALLS_AT_ONCE = 8
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 2.0
+_AGAIN = (408, 422, 429, 502, 503, 504)
+_Result = TypeVar("_Result")
+
+
+class _AwayError(Exception):
+    """A call that may succeed if it is done again."""
+
+
+class RemoteResultStore:
+    """Keeps chunks as Arrow IPC streams under names that hold their checksums.
+
+    So every call may be done twice, and is tried again while the store is away, within bounds.
+    Calls run in threads of their own: a store is used from several event loops, and one that
+    hangs must take nobody else's threads.
+    """
+
+    def __init__(
+        self, address: str, prefix: str, token: str, patience_s: float = PATIENCE_S
+    ) -> None:
+        self._address = address
+        self._prefix = prefix.strip("/")
+        self._patience_s = patience_s
+        self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, "store")
+        self._client = httpx.Client(
+            base_url=f"http://{address}",
+            headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"},
+            timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
+            limits=httpx.Limits(max_connections=_CALLS_AT_ONCE, keepalive_expiry=60),
+            # A proxy for the outside is not the way to a neighbour.
+            trust_env=False,
+        )
+        weakref.finalize(self, _close, self._client, self._threads)
+
+    @classmethod
+    def at(cls, place: ResultPlace) -> "RemoteResultStore":
+        """Open the store at a place; nothing is sent yet.
+
+        Raises:
+            ResultStoreError: the place names no store.
+        """
+        if place.store is None or place.store.kind != "caraway":
+            raise ResultStoreError(f"result store '{place.path}' names no `caraway store`")
+        return cls(place.store.bucket, place.path, place.store.options.get("token", ""))
+
+    async def check(self) -> None:
+        """Have the store write a little, to find a wrong token or a full disk early.
+
+        Raises:
+            ResultStoreError: it does not answer, refuses, or cannot write.
+        """
+        title = "result store cannot be used"
+        await self._run(lambda: self._persistently(title, lambda: self._ask("POST", "/check")))
+
+    async def write_chunk(
+        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+    ) -> ChunkInfo:
+        """Store one chunk; what this returned for is durable.
+
+        Raises:
+            CarawayError: the key or the index cannot name a chunk.
+            ResultStoreError: the chunk cannot be stored.
+        """
+        return await self._run(lambda: self._write(key, index, schema, batches))
+
+    async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the batches of a chunk, after all of its bytes were checked.
+
+        Raises:
+            CarawayError: the key or the checksum cannot name a chunk.
+            ResultStoreError: the chunk is missing, or its bytes are not those that were written.
+        """
+        groups = await self._run(lambda: self._read(key, chunk))
+        # As in the folder, the last reference closes the file of a large chunk.
+        while (group := await self._run(lambda: next(groups, None))) is not None:
+            for batch in group:
+                yield batch
+
+    async def delete(self, key: str) -> None:
+        """Remove every chunk of the key at one instant; nothing happens if there is none."""
+        path = f"/chunks/{self._below(chunks.checked_key(key))}"
+        title = f"result '{key}' cannot be deleted"
+        await self._run(lambda: self._persistently(title, lambda: self._ask("DELETE", path)))
+
+    async def keys(self) -> Sequence[str]:
+        """Return the keys that have chunks, sorted."""
+        path, title = f"/keys/{self._prefix}", "results cannot be listed"
+
+        def ask() -> list[str]:
+            found: list[str] = self._ask("GET", path).json()["keys"]
+            return found
+
+        return await self._run(lambda: self._persistently(title, ask))
+
+    def _write(
+        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+    ) -> ChunkInfo:
+        folder, title = self._below(chunks.checked_key(key)), _title(key, index, "stored")
+        content = io.BytesIO()
+        try:
+            chunk = chunks.write(content, index, schema, batches)
+        except pa.ArrowException as exc:
+            raise ResultStoreError(f"{title}: {exc}") from exc
+        path = f"/chunks/{folder}/{chunks.file_name(index, chunk.sha256)}"
+        length = {"Content-Length": str(chunk.size_bytes)}
+        with content.getbuffer() as view:
+            self._persistently(title, lambda: self._ask("PUT", path, _blocks(view), length))
+        return chunk
+
+    def _read(self, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
+        name = chunks.file_name(chunk.index, chunk.sha256)
+        path = f"/chunks/{self._below(chunks.checked_key(key))}/{name}"
+        title = _title(key, chunk.index, "read")
+        if chunk.size_bytes <= chunks.MOST_IN_MEMORY:
+            held = self._persistently(title, lambda: self._fetch(path, key, chunk))
+            return iter([chunks.unpack(held, key, chunk)])
+        file = self._persistently(title, lambda: self._spool(path, key, chunk))
+        return _read(file, key, chunk)
+
+    def _fetch(self, path: str, key: str, chunk: ChunkInfo) -> pa.Buffer:
+        held = pa.allocate_buffer(chunk.size_bytes)
+        view, filled = memoryview(held).cast("B"), 0
+        with self._got(path, key, chunk) as answer:
+            for block in answer.iter_raw():
+                view[filled : filled + len(block)] = block
+                filled += len(block)
+        return held
+
+    def _spool(self, path: str, key: str, chunk: ChunkInfo) -> BinaryIO:
+        """Bring a large chunk to a file without a name: it is checked before any is shown."""
+        file = tempfile.TemporaryFile()
+        try:
+            with self._got(path, key, chunk) as answer:
+                for block in answer.iter_raw():
+                    file.write(block)
+            file.seek(0)
+        except OSError as exc:
+            file.close()
+            folder = tempfile.gettempdir()
+            raise ResultStoreError(f"'{folder}' cannot hold it: {exc.strerror}") from exc
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    @contextmanager
+    def _got(self, path: str, key: str, chunk: ChunkInfo) -> Iterator[httpx.Response]:
+        with self._client.stream("GET", path) as answer:
+            if answer.status_code == 404:
+                raise chunks.gone(key, chunk.index, "read")
+            if answer.status_code != 200:
+                answer.read()
+                raise _refusal(answer)
+            if answer.headers.get("content-length") != str(chunk.size_bytes):
+                raise chunks.damaged(key, chunk)
+            yield answer
+
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        content: Iterator[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        answer = self._client.request(method, path, content=content, headers=headers)
+        if not answer.is_success:
+            raise _refusal(answer)
+        return answer
+
+    def _persistently(self, title: str, call: Callable[[], _Result]) -> _Result:
+        """Do a call, again and again while the store is away.
+
+        Raises:
+            ResultStoreError: it refused, or was away for too long.
+        """
+        deadline = time.monotonic() + self._patience_s
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                return call()
+            except (httpx.TransportError, _AwayError) as exc:
+                # The threads of a process that ends are waited for.
+                is_over = time.monotonic() + pause_s > deadline
+                if is_over or not threading.main_thread().is_alive():
+                    raise ResultStoreError(
+                        f"{title}: the store at {self._address} does not answer: "
+                        f"{exc or type(exc).__name__}; see that `caraway store` is up there"
+                    ) from exc
+            except ResultStoreError as exc:
+                if exc.message.startswith("result '"):
+                    raise  # It says on what already.
+                raise ResultStoreError(f"{title}: {exc.message}") from exc
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _below(self, key: str) -> str:
+        return f"{self._prefix}/{key}" if self._prefix else key
+
+    async def _run(self, work: Callable[[], _Result]) -> _Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+def _close(client: httpx.Client, threads: ThreadPoolExecutor) -> None:
+    threads.shutdown(wait=False)
+    client.close()
+
+
+def _title(key: str, index: int, what: str) -> str:
+    return f"result '{key}': chunk {index} cannot be {what}"
+
+
+def _refusal(answer: httpx.Response) -> Exception:
+    text = answer.text.strip() or f"it answered {answer.status_code}"
+    return _AwayError(text) if answer.status_code in _AGAIN else ResultStoreError(text)
+
+
+def _blocks(content: memoryview) -> Iterator[bytes]:
+    for start in range(0, len(content), chunks.MIB):
+        yield bytes(content[start : start + chunks.MIB])
+
+
+def _read(file: BinaryIO, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
+    with file:
+        yield from chunks.read(file, key, chunk)

@@ -1,0 +1,273 @@
+"""The routes of a store, without a socket."""
+
+import asyncio
+import errno
+import hashlib
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from caraway_cluster.store import messages
+from caraway_cluster.store.application import BLOCK_BYTES, Store
+from caraway_cluster.store.shelf import Shelf
+from caraway_plugins.stores.durable import Workshop
+
+CONTENT = bytes(range(256)) * 40
+SIGNED = {"authorization": "Bearer tok-en"}
+
+
+def name(content: bytes, index: int = 0) -> str:
+    return f"{index:08d}-{hashlib.sha256(content).hexdigest()}.arrow"
+
+
+PATH = f"/chunks/id/jobs/key/{name(CONTENT)}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    store = Store(Shelf(folder), "tok-en", 20 * BLOCK_BYTES, has_metrics=True)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def client(store: Store) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(store)  # type: ignore[arg-type]  # its scopes are our dicts
+    return httpx.AsyncClient(transport=transport, base_url="http://store.test", headers=SIGNED)
+
+
+async def test_chunk_is_given_back_whole_or_in_part(client: httpx.AsyncClient) -> None:
+    assert (await client.put(PATH, content=CONTENT)).status_code == 201
+    whole = await client.get(PATH)
+    assert (whole.status_code, whole.content) == (200, CONTENT)
+    assert whole.headers["etag"] == f'"{hashlib.sha256(CONTENT).hexdigest()}"'
+    part = await client.get(PATH, headers={"range": "bytes=10-19"})
+    assert (part.status_code, part.content) == (206, CONTENT[10:20])
+    assert part.headers["content-range"] == f"bytes 10-19/{len(CONTENT)}"
+    behind = await client.get(PATH, headers={"range": f"bytes={len(CONTENT)}-"})
+    assert (behind.status_code, behind.headers["content-range"]) == (416, f"bytes */{len(CONTENT)}")
+    head = await client.head(PATH)
+    assert (head.status_code, head.headers["content-length"]) == (200, str(len(CONTENT)))
+    assert head.content == b""
+
+
+async def test_large_chunk_comes_and_goes_in_blocks(client: httpx.AsyncClient) -> None:
+    content = os.urandom(3 * BLOCK_BYTES + 17)
+    path = f"/chunks/key/{name(content)}"
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for start in range(0, len(content), 70_000):
+            yield content[start : start + 70_000]
+
+    length = {"content-length": str(len(content))}
+    assert (await client.put(path, content=pieces(), headers=length)).status_code == 201
+    assert (await client.get(path)).content == content
+
+
+async def test_put_again_is_no_error_unless_it_is_asked_to_be(client: httpx.AsyncClient) -> None:
+    fresh = {"if-none-match": "*"}
+    assert (await client.put(PATH, content=CONTENT, headers=fresh)).status_code == 201
+    assert (await client.put(PATH, content=CONTENT)).status_code == 201
+    assert (await client.put(PATH, content=CONTENT, headers=fresh)).status_code == 412
+
+
+async def test_keys_are_listed_and_deleted(client: httpx.AsyncClient) -> None:
+    for key in ("b", "a"):
+        await client.put(f"/chunks/id/jobs/{key}/{name(CONTENT)}", content=CONTENT)
+    assert (await client.get("/keys/id/jobs")).json() == {"keys": ["a", "b"]}
+    assert (await client.get("/keys/id")).json() == {"keys": []}
+    assert (await client.get("/keys/")).json() == {"keys": []}
+    assert (await client.get("/keys/none")).json() == {"keys": []}
+    for _ in range(2):
+        assert (await client.delete("/chunks/id/jobs/a")).status_code == 204
+    assert (await client.get("/keys/id/jobs")).json() == {"keys": ["b"]}
+    missing = await client.get(f"/chunks/id/jobs/a/{name(CONTENT)}")
+    assert (missing.status_code, missing.text) == (404, "there is no such chunk\n")
+
+
+async def test_bytes_that_are_not_those_of_the_name_are_not_kept(
+    client: httpx.AsyncClient, folder: Path
+) -> None:
+    refused = await client.put(PATH, content=CONTENT[:-1] + b"x")
+    assert refused.status_code == 422 and "arrived damaged" in refused.text
+    assert (await client.get(PATH)).status_code == 404
+    assert not list((folder / ".unfinished").iterdir())
+
+
+@pytest.mark.parametrize("size", [len(CONTENT) - 1, len(CONTENT) + 1])
+async def test_body_of_another_length_is_refused(client: httpx.AsyncClient, size: int) -> None:
+    refused = await client.put(PATH, content=CONTENT, headers={"content-length": str(size)})
+    assert refused.status_code == 400
+
+
+async def test_bodies_are_bounded(client: httpx.AsyncClient) -> None:
+    large = {"content-length": str(20 * BLOCK_BYTES + 1)}
+    refused = await client.put(PATH, content=b"", headers=large)
+    assert refused.status_code == 413 and "--max-chunk" in refused.text
+
+    async def unknown() -> AsyncIterator[bytes]:
+        yield CONTENT
+
+    assert (await client.put(PATH, content=unknown())).status_code == 411
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/chunks/%2e%2e/key/" + name(CONTENT),
+        "/chunks/%2e%2e%2fkey/" + name(CONTENT),
+        "/chunks/.unfinished/" + name(CONTENT),
+        "/chunks//" + name(CONTENT),
+        "/chunks/" + name(CONTENT),
+        "/chunks/k%00/" + name(CONTENT),
+        "/chunks/" + "a/" * 11 + name(CONTENT),
+        "/chunks/key/other",
+        "/chunks/key/",
+        "/chunks",
+    ],
+)
+async def test_paths_cannot_leave_the_folder(
+    client: httpx.AsyncClient, folder: Path, path: str
+) -> None:
+    before = sorted(folder.parent.rglob("*"))
+    for method in ("GET", "PUT"):
+        url = httpx.URL(client.base_url).copy_with(raw_path=path.encode())
+        answer = await client.request(method, url, content=CONTENT if method == "PUT" else None)
+        assert answer.status_code == 400, method
+    assert sorted(folder.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("path", ["/chunks/%2e%2e", "/chunks/", "/chunks/.unfinished", "/chunks"])
+async def test_only_keys_can_be_deleted(client: httpx.AsyncClient, path: str) -> None:
+    url = httpx.URL(client.base_url).copy_with(raw_path=path.encode())
+    assert (await client.delete(url)).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", PATH), ("PUT", PATH), ("DELETE", "/chunks/key"), ("GET", "/keys/"),
+     ("POST", "/check"), ("GET", "/other")],
+)  # fmt: skip
+@pytest.mark.parametrize("token", ["", "Bearer ", "Bearer tok-e", "tok-en", "Bearer é"])
+async def test_nobody_comes_in_without_the_token(
+    client: httpx.AsyncClient, method: str, path: str, token: str
+) -> None:
+    headers = {b"authorization": token.encode()}
+    refused = await client.request(method, path, headers=headers, content=b"x")
+    assert refused.status_code == 401 and "--token-file" in refused.text
+    assert refused.headers["connection"] == "close"
+
+
+async def test_health_and_metrics_need_none(client: httpx.AsyncClient) -> None:
+    await client.put(PATH, content=CONTENT)
+    await client.get(PATH)
+    client.headers.pop("authorization")
+    assert (await client.get("/health")).text == "ok\n"
+    page = (await client.get("/metrics")).text
+    assert 'caraway_store_requests_total{method="PUT",status="201"} 1.0' in page
+    assert f"caraway_store_stored_bytes_total {float(len(CONTENT))}" in page
+    assert f"caraway_store_read_bytes_total {float(len(CONTENT))}" in page
+
+
+async def test_metrics_are_off_unless_asked_for(folder: Path) -> None:
+    store = Store(Shelf(folder), "tok-en", 10, has_metrics=False)
+    transport = httpx.ASGITransport(store)  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, headers=SIGNED) as client:
+        assert (await client.get("http://store.test/metrics")).status_code == 404
+    store.close()
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", PATH), ("PUT", "/keys/"), ("GET", "/check")])
+async def test_wrong_methods_are_told(client: httpx.AsyncClient, method: str, path: str) -> None:
+    assert (await client.request(method, path)).status_code == 405
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+async def test_full_disk_is_told_and_leaves_nothing(
+    client: httpx.AsyncClient, folder: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Workshop, "publish", full)
+    monkeypatch.setattr(Workshop, "try_out", full)
+    for answer in (await client.put(PATH, content=CONTENT), await client.post("/check")):
+        assert answer.status_code == 507
+        assert "the disk of the store is full; give its volume more room" in answer.text
+    assert not list((folder / ".unfinished").iterdir())
+
+
+async def test_broken_disk_is_told(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Workshop, "publish", broken)
+    answer = await client.put(PATH, content=CONTENT)
+    assert (answer.status_code, answer.text) == (
+        500, "the store cannot use its disk: Input/output error\n",
+    )  # fmt: skip
+
+
+async def test_chunk_that_is_put_while_its_key_is_deleted_is_kept(
+    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish, times = Workshop.publish, iter([1, 2])
+
+    def raced(workshop: Workshop, handle: Any, target: Path) -> None:
+        if next(times, 0):
+            raise FileNotFoundError(errno.ENOENT, "it was deleted")
+        publish(workshop, handle, target)
+
+    monkeypatch.setattr(Workshop, "publish", raced)
+    assert (await client.put(PATH, content=CONTENT)).status_code == 201
+    assert (await client.get(PATH)).content == CONTENT
+
+
+def scope(method: str, size: int) -> dict[str, Any]:
+    return {
+        "type": "http", "method": method, "path": PATH,
+        "headers": [(b"authorization", b"Bearer tok-en"), (b"content-length", b"%d" % size)],
+    }  # fmt: skip
+
+
+async def test_chunk_that_stops_arriving_is_given_up(
+    store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "PATIENCE_S", 0.01)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await store(scope("PUT", 10), receive, send)
+    assert sent[0]["status"] == 408
+    assert not list((folder / ".unfinished").iterdir())
+
+
+async def test_client_that_leaves_in_the_middle_leaves_nothing(store: Store, folder: Path) -> None:
+    arriving = iter(
+        [{"type": "http.request", "body": b"abc", "more_body": True}, {"type": "http.disconnect"}]
+    )
+
+    async def receive() -> Any:
+        return next(arriving)
+
+    async def send(message: Any) -> None:
+        raise AssertionError("nobody is there")
+
+    await store(scope("PUT", 10), receive, send)
+    assert not list((folder / ".unfinished").iterdir())

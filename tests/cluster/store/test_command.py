@@ -1,0 +1,103 @@
+"""`caraway store` as a process."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cluster.store.test_application import CONTENT, PATH, SIGNED
+from tests.kit.deadlines import until
+from tests.kit.remote_stores import remote_store
+
+RUN = (sys.executable, "-m", "caraway", "store")
+
+
+def refused(*flags: str, **environ: str) -> str:
+    told = subprocess.run(
+        [*RUN, *flags], capture_output=True, text=True, timeout=30, env={**os.environ, **environ}
+    )
+    assert (told.returncode, told.stdout) == (1, "")
+    return told.stderr
+
+
+def test_it_serves_and_ends_well(tmp_path: Path) -> None:
+    with remote_store(tmp_path, "--log-format", "json") as store:
+        with httpx.Client(base_url=f"http://{store.address}", headers=SIGNED) as client:
+            assert client.get("/health").text == "ok\n"
+            assert client.put(PATH, content=CONTENT).status_code == 201
+            assert client.get("/metrics").status_code == 404
+        assert store.terminate() == 0
+        log = store.log.read_text()
+        assert '"event": "store is up"' in log and '"event": "store has stopped"' in log
+        assert "tok-en" not in log
+
+
+def test_what_is_under_way_is_finished_when_it_stops(tmp_path: Path) -> None:
+    with remote_store(tmp_path) as store:
+        host, _, port = store.address.partition(":")
+        with socket.create_connection((host, int(port)), 10) as connection:
+            head = (
+                f"PUT {PATH} HTTP/1.1\r\nHost: s\r\nAuthorization: {SIGNED['authorization']}\r\n"
+                f"Content-Length: {len(CONTENT)}\r\n\r\n"
+            )
+            connection.sendall(head.encode() + CONTENT[:100])
+            workshop = store.data / ".unfinished"
+            until(lambda: list(workshop.iterdir()), "the chunk has begun")
+            assert store.process is not None
+            store.process.terminate()
+            connection.sendall(CONTENT[100:])
+            assert connection.recv(100).startswith(b"HTTP/1.1 201")
+        assert store.process.wait(20) == 0
+
+
+def test_unfinished_chunks_of_a_killed_store_are_removed(tmp_path: Path) -> None:
+    with remote_store(tmp_path) as store:
+        store.kill()
+        (store.data / ".unfinished" / "left").write_bytes(b"half")
+        store.start()
+        assert not list((store.data / ".unfinished").iterdir())
+        assert "unfinished chunks removed count=1" in store.log.read_text()
+
+
+def test_too_many_connections_are_refused(tmp_path: Path) -> None:
+    with remote_store(tmp_path, "--max-connections", "1") as store:
+        url = f"http://{store.address}/health"
+        with httpx.Client() as first, httpx.Client() as second:
+            assert {first.get(url).status_code, second.get(url).status_code} <= {200, 503}
+            assert second.get(url).status_code == 503
+
+
+def test_missing_token_is_told(tmp_path: Path) -> None:
+    told = refused("--dir", str(tmp_path / "d"), CARAWAY_TOKEN_FILE=str(tmp_path / "none"))
+    assert told.startswith("error: cannot read the token file") and "--token-file" in told
+
+
+def test_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+    (tmp_path / "file").write_text("")
+    told = refused(
+        "--dir", str(tmp_path / "file" / "d"), "--token-file", str(tmp_path / "token"),
+        "--listen", "127.0.0.1:0",
+    )  # fmt: skip
+    assert told.startswith("error: cannot keep chunks in") and "--dir DIR" in told
+
+
+def test_address_that_is_taken_is_told(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("t")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told = refused(
+            "--dir", str(tmp_path / "d"), "--token-file", str(tmp_path / "token"),
+            CARAWAY_LISTEN=f"127.0.0.1:{port}",
+        )  # fmt: skip
+    assert told.startswith(f"error: cannot listen on 127.0.0.1:{port}: Address already in use")
+
+
+@pytest.mark.parametrize("flags", [("--listen", "x"), ("--max-chunk", "lots")])
+def test_flags_that_make_no_sense_are_usage_errors(flags: tuple[str, str]) -> None:
+    told = subprocess.run([*RUN, *flags], capture_output=True, text=True, timeout=30)
+    assert told.returncode == 2 and flags[0] in told.stderr
