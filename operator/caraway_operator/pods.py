@@ -1,0 +1,179 @@
+"""What pods, and the objects that make them, say of themselves: values read from JSON."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from caraway_operator import naming
+from caraway_operator.kube.kinds import Object
+
+_LASTING = frozenset(
+    {
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+_LONGEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why something does not come up: a word for machines, a sentence for people."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PodView:
+    """A pod, as far as decisions need it."""
+
+    name: str
+    uid: str
+    component: str
+    is_ready: bool
+    revision: str = ""
+    is_leaving: bool = False
+    address: str = ""
+    trouble: Trouble | None = None
+
+    @property
+    def ordinal(self) -> int:
+        found = re.search(r"-(\d+)$", self.name)
+        return int(found[1]) if found else -1
+
+
+@dataclass(frozen=True, slots=True)
+class SetView:
+    """A StatefulSet or Deployment, as far as decisions need it."""
+
+    name: str
+    replicas: int
+    """What it is told to have."""
+    present: int
+    ready: int
+    updated: int
+    is_observed: bool
+    """Its status is about its newest spec."""
+    template: str
+    """Hash of the pods' template that was applied."""
+    revision: str = ""
+    partition: int = 0
+    trouble: Trouble | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """All pods are of the newest template, and ready."""
+        if not self.is_observed:
+            return False
+        return self.updated >= self.replicas and self.ready >= self.replicas == self.present
+
+
+TEMPLATE_HASH = "caraway.dev/template-hash"
+
+
+def view(pod: Object) -> PodView:
+    """Read a pod."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    labels = metadata.get("labels") or {}
+    return PodView(
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+        component=labels.get(naming.COMPONENT_LABEL, ""),
+        is_ready=_condition(status, "Ready").get("status") == "True",
+        revision=labels.get("controller-revision-hash", ""),
+        is_leaving=bool(metadata.get("deletionTimestamp")),
+        address=status.get("podIP") or "",
+        trouble=_trouble(metadata["name"], status),
+    )
+
+
+def set_view(object_: Object) -> SetView:
+    """Read a StatefulSet or a Deployment."""
+    metadata, spec = object_["metadata"], object_["spec"]
+    status = object_.get("status") or {}
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    stuck = _condition(status, "Progressing")
+    failed = _condition(status, "ReplicaFailure")
+    trouble = None
+    if failed.get("status") == "True":
+        trouble = Trouble(failed.get("reason", "ReplicaFailure"), failed.get("message", ""))
+    elif stuck.get("status") == "False":
+        trouble = Trouble(stuck.get("reason", "NotProgressing"), stuck.get("message", ""))
+    replicas = spec.get("replicas")
+    return SetView(
+        name=metadata["name"],
+        replicas=1 if replicas is None else replicas,
+        present=status.get("replicas") or 0,
+        ready=status.get("readyReplicas") or 0,
+        updated=status.get("updatedReplicas") or 0,
+        is_observed=(status.get("observedGeneration") or 0) >= (metadata.get("generation") or 0),
+        template=(metadata.get("annotations") or {}).get(TEMPLATE_HASH, ""),
+        revision=status.get("updateRevision") or "",
+        partition=rolling.get("partition") or 0,
+        trouble=trouble,
+    )
+
+
+def claim_troubles(claims: Iterable[Object]) -> list[Trouble]:
+    """Say which volumes are not there yet."""
+    return [
+        Trouble(
+            "VolumeNotBound",
+            f"the claim {claim['metadata']['name']} has no volume "
+            f"({(claim.get('status') or {}).get('phase', 'Pending')}); see its events, and whether "
+            f"the StorageClass '{(claim.get('spec') or {}).get('storageClassName') or 'default'}' "
+            "exists and can make volumes",
+        )
+        for claim in claims
+        if (claim.get("status") or {}).get("phase", "Pending") != "Bound"
+    ]
+
+
+def _trouble(name: str, status: Mapping[str, Any]) -> Trouble | None:
+    containers = [
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ]
+    for container in containers:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        if waiting.get("reason") in _LASTING:
+            said = _last_words(container) or waiting.get("message") or ""
+            return Trouble(waiting["reason"], _cut(f"pod {name}: {waiting['reason']}: {said}"))
+    scheduled = _condition(status, "PodScheduled")
+    if scheduled.get("status") == "False":
+        reason = scheduled.get("reason") or "Unschedulable"
+        return Trouble(reason, _cut(f"pod {name}: {reason}: {scheduled.get('message') or ''}"))
+    if status.get("phase") == "Failed":
+        reason = status.get("reason") or "Failed"
+        return Trouble(reason, _cut(f"pod {name}: {reason}: {status.get('message') or ''}"))
+    return None
+
+
+def _last_words(container: Mapping[str, Any]) -> str:
+    ended = (container.get("lastState") or {}).get("terminated") or {}
+    if not ended:
+        return ""
+    words = (ended.get("message") or "").strip().splitlines()
+    code = f"{ended.get('reason') or 'ended'} with exit code {ended.get('exitCode')}"
+    return f"{code}: {words[-1]}" if words else code
+
+
+def _condition(status: Mapping[str, Any], type_: str) -> Mapping[str, Any]:
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == type_:
+            return dict(condition)
+    return {}
+
+
+def _cut(text: str) -> str:
+    text = text.rstrip(": ")
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
