@@ -32,6 +32,22 @@ MAX_NAME_LENGTH = 40
 NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 """Services take the name, and theirs begin with a letter and have no dots."""
 
+PARTS = (
+    "clients",
+    "executor",
+    "head",
+    "limits",
+    "manifest",
+    "metrics",
+    "public",
+    "scheduler",
+    "state",
+    "system",
+    "tls",
+    "token",
+)
+"""Ends of objects' names. A cluster of such a name would take the objects of another one."""
+
 NAME_LABEL = "app.kubernetes.io/name"
 INSTANCE_LABEL = "app.kubernetes.io/instance"
 COMPONENT_LABEL = "app.kubernetes.io/component"
@@ -53,6 +69,11 @@ def name_problem(cluster: str) -> str | None:
         return (
             f"the name '{cluster}' cannot be the name of a Service; use lower-case letters, "
             "digits and '-', and begin with a letter"
+        )
+    if (end := cluster.rpartition("-")[2]) in PARTS and "-" in cluster:
+        return (
+            f"the name '{cluster}' is that of an object of the cluster "
+            f"'{cluster.removesuffix(f'-{end}')}'; choose one that does not end in '-{end}'"
         )
     return None
 

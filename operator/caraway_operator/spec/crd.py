@@ -24,6 +24,11 @@ _NAME_RULES = [
         "message": "the name must be one of lower-case letters, digits and '-', and begin with a "
         "letter, as Services take it",
     },
+    {
+        "rule": f"!self.metadata.name.matches('-({'|'.join(naming.PARTS)})$')",
+        "message": "the name ends like that of an object of another cluster; choose one that does "
+        f"not end in -{', -'.join(naming.PARTS)}",
+    },
 ]
 _COLUMNS = (
     ("Phase", "string", ".status.phase"),

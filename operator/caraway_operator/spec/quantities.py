@@ -46,3 +46,29 @@ def whole_mebibytes(quantity: str | int) -> int:
 def whole_cores(quantity: str | int) -> int:
     """Return the CPU in whole cores, rounded up; at least 1."""
     return max(1, -int(-number(quantity) // 1))
+
+
+def canonical(quantity: str | int) -> str:
+    """Write a quantity as the API server does, so that what it stores compares equal.
+
+    Raises:
+        ValueError: it is none.
+    """
+    value, text = number(quantity), str(quantity)
+    if text.endswith("i") and value == value.to_integral_value():
+        return _with_unit(int(value), 1024, "KMGTPE", "i")
+    if value == value.to_integral_value():
+        return _with_unit(int(value), 1000, "kMGTPE", "")
+    for unit, factor in (("m", 1000), ("u", 10**6), ("n", 10**9)):
+        if (scaled := value * factor) == scaled.to_integral_value():
+            return f"{int(scaled)}{unit}"
+    return text
+
+
+def _with_unit(value: int, base: int, units: str, suffix: str) -> str:
+    unit = ""
+    for each in units:
+        if not value or value % base:
+            break
+        value, unit = value // base, each + suffix
+    return f"{value}{unit}"

@@ -1,0 +1,111 @@
+"""Volumes, where they are mounted, and the claims of those that stay."""
+
+from caraway_operator import naming
+from caraway_operator.manifests.meta import Object
+from caraway_operator.manifests.wanted import Wanted
+from caraway_operator.spec import quantities
+from caraway_operator.spec.declared import API_KEYS_STORE, RESULT_STORE
+from caraway_operator.spec.pods import Storage
+
+_READABLE = 0o440
+_DATA = "data"
+
+
+def data_mount() -> Object:
+    return mount(_DATA, naming.DATA_DIR, read_only=False)
+
+
+def scratch() -> tuple[list[Object], list[Object]]:
+    """Return the volume of /tmp, which a read-only root file system has none of, and its mount."""
+    return [{"name": "tmp", "emptyDir": {}}], [mount("tmp", "/tmp", read_only=False)]
+
+
+def shared_memory(size_mib: int) -> tuple[list[Object], list[Object]]:
+    """Return the volume of /dev/shm, which counts in the pod's memory limit, and its mount."""
+    size = quantities.canonical(f"{size_mib}Mi")
+    volume = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": size}}
+    return [volume], [mount("shm", "/dev/shm", read_only=False)]
+
+
+def token(wanted: Wanted) -> tuple[list[Object], list[Object]]:
+    """Return the volume of the cluster's secret, and its mount."""
+    name = wanted.spec.token.secret_name or naming.token_secret(wanted.name)
+    items = [{"key": "token", "path": "token"}]
+    return [secret("token", name, items)], [mount("token", f"{naming.CONFIG_DIR}/token")]
+
+
+def of_scheduler(wanted: Wanted) -> tuple[list[Object], list[Object]]:
+    """Return the volumes of what schedulers read, and their mounts."""
+    volumes = [
+        config("manifest", naming.manifest_config(wanted.name)),
+        config("limits", naming.limits_config(wanted.name)),
+    ]
+    mounts = [mount("manifest", naming.MANIFEST_DIR), mount("limits", naming.LIMITS_DIR)]
+    spec = wanted.spec
+    if spec.tls.enabled:
+        volumes.append(secret("tls", spec.tls.secret_name or naming.tls_secret(wanted.name)))
+        mounts.append(mount("tls", naming.TLS_DIR))
+    if spec.auth.api_keys:
+        sources = [
+            _projected(key.name, key.key, str(index))
+            for index, key in enumerate(spec.auth.api_keys)
+        ]
+        volumes.append(_projection(API_KEYS_STORE, sources))
+        mounts.append(mount(_volume_name(API_KEYS_STORE), naming.KEYS_DIR))
+    if spec.result_store and spec.result_store.secret_params:
+        sources = [
+            _projected(each.name, each.key, each.param) for each in spec.result_store.secret_params
+        ]
+        volumes.append(_projection(RESULT_STORE, sources))
+        mounts.append(mount(_volume_name(RESULT_STORE), naming.RESULT_STORE_DIR))
+    for index, each in enumerate(spec.secrets):
+        volumes.append(secret(f"secret-{index}", each.secret_name))
+        mounts.append(mount(f"secret-{index}", f"{naming.SECRETS_DIR}/{each.name}"))
+    return volumes, mounts
+
+
+def mount(name: str, path: str, *, read_only: bool = True) -> Object:
+    made: Object = {"name": name, "mountPath": path}
+    return {**made, "readOnly": True} if read_only else made
+
+
+def secret(name: str, secret_name: str, items: list[Object] | None = None) -> Object:
+    source: Object = {"secretName": secret_name, "defaultMode": _READABLE}
+    return {"name": name, "secret": {**source, "items": items} if items else source}
+
+
+def config(name: str, config_map: str) -> Object:
+    return {"name": name, "configMap": {"name": config_map, "defaultMode": _READABLE}}
+
+
+def data(storage: Storage | None = None) -> list[Object]:
+    """Return the volume of the data directory, unless a claim makes one."""
+    return [] if storage and storage.enabled else [{"name": _DATA, "emptyDir": {}}]
+
+
+def claims(wanted: Wanted, component: str, storage: Storage) -> list[Object]:
+    """Return the claims of a StatefulSet. They can never be changed: no label may say a version."""
+    if not storage.enabled:
+        return []
+    spec: Object = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": quantities.canonical(storage.size)}},
+        "volumeMode": "Filesystem",
+    }
+    if storage.storage_class:
+        spec["storageClassName"] = storage.storage_class
+    labels = naming.selector(wanted.name, component)
+    return [{"metadata": {"name": _DATA, "labels": labels}, "spec": spec}]
+
+
+def _projected(name: str, key: str, path: str) -> Object:
+    return {"secret": {"name": name, "items": [{"key": key, "path": path}]}}
+
+
+def _projection(store: str, sources: list[Object]) -> Object:
+    source = {"defaultMode": _READABLE, "sources": sources}
+    return {"name": _volume_name(store), "projected": source}
+
+
+def _volume_name(store: str) -> str:
+    return store.replace("_", "-")
