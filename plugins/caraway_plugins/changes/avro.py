@@ -1,0 +1,114 @@
+"""Avro bodies as events: container files, records as Confluent frames them, and bare records.
+
+Several records may follow one another in each form. A container is told by its first bytes. Bare
+records are read by the schema of the request, or that of the dataset if it has no registry.
+"""
+
+import functools
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import fastavro
+
+from caraway_plugins.changes import avro_schemas
+from caraway_plugins.changes.avro_schemas import AvroSchema
+from caraway_plugins.changes.meanings import Meaning
+from caraway_plugins.changes.target import BadChangesError, ChangeTarget, Schemas
+
+_CONTAINER = b"Obj\x01"
+_FRAMED = 0
+_HEAD_BYTES = 5
+_NO_SCHEMA = (
+    "Avro needs its schema: send it in the header X-Avro-Schema, or set the dataset's param "
+    "avro_schema or schema_registry_url"
+)
+_kept = functools.lru_cache(maxsize=64)(avro_schemas.of_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Events that were written by one schema."""
+
+    events: list[Any]
+    meaning: Meaning
+
+
+def parts(body: bytes, target: ChangeTarget, header: str | None) -> list[Part]:
+    """Read the events of a body; `header` is the schema that came with it.
+
+    Raises:
+        BadChangesError: they cannot be read, or no schema is known.
+        RegistryAwayError: the registry does not answer.
+    """
+    if not body:
+        raise BadChangesError("the body is empty; send at least one event")
+    if body.startswith(_CONTAINER):
+        return [_container(body)]
+    if header:
+        return [_bare(body, _kept(header))]
+    if target.registry is not None:
+        return list(_framed(body, target.registry))
+    if target.avro_schema:
+        return [_bare(body, _kept(target.avro_schema))]
+    raise BadChangesError(_NO_SCHEMA)
+
+
+def _container(body: bytes) -> Part:
+    try:
+        opened = fastavro.reader(io.BytesIO(body))
+        codec, writer = opened.codec, opened.writer_schema
+    except Exception as exc:  # fastavro raises whatever its readers stumble over.
+        raise BadChangesError(f"the Avro file cannot be opened: {_reason(exc)}") from exc
+    if codec != "null":
+        raise BadChangesError(f"the Avro file is compressed ({codec:.20}); write it plain")
+    schema = avro_schemas.of_document(writer)
+    found: list[Any] = []
+    try:
+        found.extend(opened)
+    except Exception as exc:
+        raise _broken(len(found) + 1, exc) from exc
+    return Part(found, schema.meaning)
+
+
+def _bare(body: bytes, schema: AvroSchema) -> Part:
+    stream, found = io.BytesIO(body), []
+    while stream.tell() < len(body):
+        found.append(_record(stream, schema, len(found) + 1))
+    return Part(found, schema.meaning)
+
+
+def _framed(body: bytes, registry: Schemas) -> Iterator[Part]:
+    """Read records that each follow a zero and the number of their schema."""
+    stream, number = io.BytesIO(body), 0
+    kept: dict[int, AvroSchema] = {}
+    while stream.tell() < len(body):
+        number += 1
+        head = stream.read(_HEAD_BYTES)
+        if len(head) < _HEAD_BYTES or head[0] != _FRAMED:
+            raise BadChangesError(
+                f"event {number} is not in the wire format of the schema registry, which is a "
+                "zero byte, 4 bytes with the number of the schema, and the record"
+            )
+        id_ = int.from_bytes(head[1:], "big")
+        if id_ not in kept:
+            kept[id_] = avro_schemas.of_document(registry.schema(id_))
+        yield Part([_record(stream, kept[id_], number)], kept[id_].meaning)
+
+
+def _record(stream: io.BytesIO, schema: AvroSchema, number: int) -> Any:
+    try:
+        return fastavro.schemaless_reader(stream, schema.parsed, None)
+    except Exception as exc:
+        raise _broken(number, exc) from exc
+
+
+def _broken(number: int, exc: Exception) -> BadChangesError:
+    return BadChangesError(f"event {number} is not a record of the Avro schema: {_reason(exc)}")
+
+
+def _reason(exc: Exception) -> str:
+    return (
+        "it breaks off" if isinstance(exc, EOFError) else f"{str(exc) or type(exc).__name__:.300}"
+    )

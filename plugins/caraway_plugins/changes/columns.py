@@ -1,0 +1,202 @@
+"""The values of one column from many events as one Arrow array, in bulk."""
+
+import decimal
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_plugins.changes import values
+from caraway_plugins.changes.meanings import UNKNOWN, Meaning
+from caraway_plugins.changes.values import UnfitError
+
+_NONE = type(None)
+_UNSURE_DIGITS = 16
+"""A number with a point that was read as a double is exact below so many digits."""
+_ARROW_REFUSES = (pa.ArrowException, OverflowError, TypeError, ValueError)
+
+
+class BadValueError(Exception):
+    """The value at `index` does not fit its column; `column` leads to where it stands inside."""
+
+    def __init__(self, index: int, reason: str, inner: str = "") -> None:
+        super().__init__(reason)
+        self.index = index
+        self.reason = reason
+        self.inner = inner
+
+
+class ImpreciseError(Exception):
+    """A decimal has lost digits on its way through a double: its text must be read anew."""
+
+
+def array(given: list[Any], type_: pa.DataType, meaning: Meaning = UNKNOWN) -> pa.Array:
+    """Make an array of values as JSON or Avro has them.
+
+    Raises:
+        BadValueError: one of them is something else than the type says.
+        ImpreciseError: one of them is a decimal that was read as a double, and too long for it.
+    """
+    kinds = set(map(type, given))
+    if kinds <= {_NONE}:
+        return pa.nulls(len(given), type_)
+    if (nested := _nested(given, type_, meaning)) is not None:
+        return nested
+    kinds.discard(_NONE)
+    try:
+        if (quick := _quick(given, kinds, type_, meaning)) is not None:
+            return quick
+    except _ARROW_REFUSES:
+        pass  # One of them is not right: the slow way tells which.
+    return _one_by_one(given, type_, meaning)
+
+
+def _quick(
+    given: list[Any], kinds: set[type], type_: pa.DataType, meaning: Meaning
+) -> pa.Array | None:
+    """Convert what Arrow reads as it stands; None if there is more to do."""
+    types = pa.types
+    if kinds == {str} and values.is_text(type_):
+        return None if values.UNAVAILABLE in given else pa.array(given, type_)
+    if kinds == {bool} and types.is_boolean(type_):
+        return pa.array(given, type_)
+    if kinds == {int} and (types.is_integer(type_) or types.is_decimal(type_)):
+        return pa.array(given, type_)
+    if kinds <= {int, float} and types.is_float64(type_):
+        return pa.array(given, type_)
+    if kinds == {decimal.Decimal} and types.is_decimal(type_):
+        return pa.array(given, type_)
+    if kinds == {int} and types.is_timestamp(type_):
+        return _timestamps(given, values.unit_of(type_, meaning), type_)
+    if kinds == {str} and types.is_timestamp(type_) and type_.tz is not None:
+        return pa.array(given, pa.string()).cast(type_)
+    if kinds == {int} and types.is_date32(type_) and not meaning.name.endswith("Timestamp"):
+        return pa.array(given, type_)
+    return None
+
+
+def _timestamps(given: list[Any], unit: str, type_: pa.DataType) -> pa.Array:
+    counted = pa.array(given, pa.int64())
+    have, want = values.per_second(unit), values.per_second(type_.unit)
+    if have < want:
+        counted = pc.multiply_checked(counted, want // have)
+    elif have > want:
+        # Floor, as for each other value: Arrow's division goes towards zero.
+        by = have // want
+        counted = pc.divide(pc.subtract_checked(counted, _rest(counted, by)), by)
+    return counted.cast(type_)
+
+
+def _rest(counted: pa.Array, by: int) -> pa.Array:
+    towards_zero = pc.subtract(counted, pc.multiply(pc.divide(counted, by), by))
+    return pc.if_else(pc.less(towards_zero, 0), pc.add(towards_zero, by), towards_zero)
+
+
+def _one_by_one(given: Sequence[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
+    read = values.reader(type_, meaning)
+    is_decimal = pa.types.is_decimal(type_)
+    found: list[Any] = []
+    for index, value in enumerate(given):
+        if value is None:
+            found.append(None)
+            continue
+        if is_decimal and type(value) is float:
+            _check_digits(value)
+        try:
+            found.append(read(value))
+        except values.UnloggedError as exc:
+            raise BadValueError(index, str(exc)) from exc
+        except UnfitError as exc:
+            raise BadValueError(index, f"{exc}, not {values.kind(value)}") from exc
+        except (ArithmeticError, TypeError, ValueError) as exc:
+            raise BadValueError(index, f"a value of type {type_} is expected") from exc
+    return _made(found, type_)
+
+
+def _made(found: list[Any], type_: pa.DataType) -> pa.Array:
+    make = _maker(type_)
+    try:
+        return make(found)
+    except _ARROW_REFUSES:
+        pass
+    for index, value in enumerate(found):
+        try:
+            make([value])
+        except _ARROW_REFUSES as exc:
+            raise BadValueError(index, f"the value does not fit in {type_}") from exc
+    raise BadValueError(0, f"the values do not fit in {type_}")
+
+
+def _maker(type_: pa.DataType) -> Callable[[list[Any]], pa.Array]:
+    if pa.types.is_decimal(type_):
+        # Arrow takes the precision of a list from its first value, and fails at a longer one.
+        return lambda found: pa.array(found, pa.decimal256(76, type_.scale)).cast(type_)
+    if pa.types.is_floating(type_):
+        return lambda found: _floats(found, type_)
+    if pa.types.is_date64(type_):
+        return lambda found: pa.array(found, pa.date32()).cast(type_)
+    return lambda found: pa.array(found, type_)
+
+
+def _floats(found: list[Any], type_: pa.DataType) -> pa.Array:
+    wide = pa.array(found, pa.float64())
+    narrow = wide.cast(type_)
+    if pc.any(pc.and_(pc.is_inf(narrow), pc.is_finite(wide))).as_py():
+        raise OverflowError
+    return narrow
+
+
+def _check_digits(value: float) -> None:
+    digits = repr(value).partition("e")[0].replace(".", "").replace("-", "").lstrip("0")
+    if len(digits) >= _UNSURE_DIGITS:
+        raise ImpreciseError
+
+
+def _nested(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array | None:
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return _lists(given, type_, meaning)
+    if pa.types.is_struct(type_):
+        return _structs(given, type_, meaning)
+    return None
+
+
+def _lists(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
+    offsets: list[int | None] = []
+    items: list[Any] = []
+    owners: list[int] = []
+    for index, value in enumerate(given):
+        if value is not None and not isinstance(value, list):
+            raise BadValueError(index, f"a list is expected, not {values.kind(value)}")
+        offsets.append(None if value is None else len(items))
+        items += value or ()
+        owners += [index] * len(value or ())
+    offsets.append(len(items))
+    try:
+        inner = array(items, type_.value_type, meaning.items or UNKNOWN)
+    except BadValueError as exc:
+        raise BadValueError(owners[exc.index], exc.reason, f"[]{exc.inner}") from exc
+    made = pa.LargeListArray if pa.types.is_large_list(type_) else pa.ListArray
+    width = pa.int64() if pa.types.is_large_list(type_) else pa.int32()
+    return made.from_arrays(pa.array(offsets, width), inner, type=type_)
+
+
+def _structs(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
+    known = {field.name for field in type_}
+    for index, value in enumerate(given):
+        if value is not None and not isinstance(value, dict):
+            raise BadValueError(index, f"an object is expected, not {values.kind(value)}")
+        if value is not None and not known.issuperset(value):
+            unknown = sorted(set(value) - known)[0]
+            raise BadValueError(index, "no such field in the column", f".{unknown:.100}")
+    children = [_child(given, field, meaning) for field in type_]
+    mask = pa.array([value is None for value in given], pa.bool_())
+    return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
+
+
+def _child(given: list[Any], field: pa.Field, meaning: Meaning) -> pa.Array:
+    inner = [None if value is None else value.get(field.name) for value in given]
+    try:
+        return array(inner, field.type, meaning.of(field.name))
+    except BadValueError as exc:
+        raise BadValueError(exc.index, exc.reason, f".{field.name}{exc.inner}") from exc

@@ -1,0 +1,75 @@
+"""From the body of a request to changes."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from caraway_core.changes import Changes
+from caraway_plugins.changes import documents, tables
+from caraway_plugins.changes.columns import ImpreciseError
+from caraway_plugins.changes.envelopes import Envelopes
+from caraway_plugins.changes.target import BadChangesError, ChangeTarget
+
+Form = Literal["json", "avro"]
+CONTENT_TYPES: Mapping[str, Form] = {
+    "application/json": "json",
+    "application/cdc+json": "json",
+    "application/vnd.debezium+json": "json",
+    "application/x-ndjson": "json",
+    "application/ndjson": "json",
+    "application/jsonl": "json",
+    "application/avro": "avro",
+    "application/cdc+avro": "avro",
+    "application/vnd.debezium+avro": "avro",
+}
+SCHEMA_HEADER = "x-avro-schema"
+
+
+def form(content_type: str | None) -> Form:
+    """Tell how a body is written.
+
+    Raises:
+        BadChangesError: it does not say, or in no way that is read.
+    """
+    name = (content_type or "").partition(";")[0].strip().lower()
+    found = CONTENT_TYPES.get(name)
+    if found is None:
+        said = f"Content-Type '{name:.100}' is not read" if name else "there is no Content-Type"
+        raise BadChangesError(f"{said}; known: {', '.join(CONTENT_TYPES)}")
+    return found
+
+
+def decode(
+    body: bytes, content_type: str | None, headers: Mapping[str, str], target: ChangeTarget
+) -> Changes:
+    """Read the events of a body; `headers` have lower-case names.
+
+    Raises:
+        BadChangesError: one of them cannot be read or does not fit; the text names it.
+        RegistryAwayError: the schema registry does not answer.
+    """
+    try:
+        if form(content_type) == "avro":
+            return _avro(body, headers.get(SCHEMA_HEADER), target)
+        try:
+            return _json(documents.events(body), target)
+        except ImpreciseError:
+            return _json(documents.events(body, is_exact=True), target)
+    except RecursionError as exc:
+        raise BadChangesError("the events are nested too deeply") from exc
+
+
+def _json(events: list[object], target: ChangeTarget) -> Changes:
+    envelopes = Envelopes(target)
+    envelopes.read(events)
+    return tables.made(envelopes, target)
+
+
+def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:
+    # Most runtimes never get Avro, and fastavro takes its time to import.
+    from caraway_plugins.changes import avro
+
+    envelopes = Envelopes(target)
+    for part in avro.parts(body, target, header):
+        envelopes.continue_with(part.meaning)
+        envelopes.read(part.events)
+    return tables.made(envelopes, target)

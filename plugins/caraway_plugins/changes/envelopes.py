@@ -1,0 +1,189 @@
+"""What Debezium's envelopes ask for: for each event, the rows that come and go.
+
+An event is `{"before": row, "after": row, "source": {...}, "op": "c"}`, alone or as the `payload`
+beside its `schema`. A null is a tombstone: it follows a delete, for the log of Kafka only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from caraway_core.changes import Op
+from caraway_plugins.changes.meanings import UNKNOWN, Meaning, of_connect
+from caraway_plugins.changes.offsets import Offsets
+from caraway_plugins.changes.target import BadChangesError, ChangeTarget
+
+Row = Mapping[str, Any]
+_OPS = "c (create), u (update), d (delete), r (snapshot read) and t (truncate)"
+_EXAMPLE = '{"op": "c", "before": null, "after": {...}, "source": {...}}'
+
+
+@dataclass(slots=True)
+class Run:
+    """Changes one after another whose values mean the same; `positions` count events from 1."""
+
+    meaning: Meaning
+    ops: list[int] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+    offsets: list[bytes | None] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+
+
+class Envelopes:
+    """Reads events in order; `runs` holds what they ask for, `received` how many they were."""
+
+    def __init__(self, target: ChangeTarget) -> None:
+        self.runs = [Run(UNKNOWN)]
+        self.received = 0
+        self._seen = 0
+        self._key = target.primary_key
+        self._columns = frozenset(target.schema.names)
+        self._create = _create_op(target)
+        self._offsets = Offsets()
+        self._schema: Any = None
+
+    def continue_with(self, meaning: Meaning) -> None:
+        """Take it that the values of what follows mean this."""
+        if meaning != self.runs[-1].meaning:
+            self.runs.append(Run(meaning))
+
+    def read(self, events: Sequence[Any]) -> None:
+        """Take note of events.
+
+        Raises:
+            BadChangesError: one of them is no event, or not one of this dataset.
+        """
+        start = self._seen + 1
+        self._seen += len(events)
+        for position, event in enumerate(events, start):
+            if event is None:
+                continue
+            try:
+                self._read(event, position)
+            except BadChangesError as exc:
+                raise BadChangesError(f"event {position}: {exc.message}") from exc
+
+    def _read(self, event: Any, position: int) -> None:
+        if type(event) is not dict:
+            raise BadChangesError(f"it is not an object; send {_EXAMPLE}")
+        if "payload" in event and "op" not in event:
+            event = self._payload(event)
+            if event is None:
+                return
+        op = event.get("op")
+        take = _TAKE.get(op) if isinstance(op, str) else None
+        if take is None:
+            raise BadChangesError(_no_op(event, op))
+        offset = self._offsets.of(event.get("source"))
+        run = self.runs[-1]
+        for change, row in take(self, event):
+            run.ops.append(change)
+            run.rows.append(row)
+            run.offsets.append(offset)
+            run.positions.append(position)
+        self.received += 1
+
+    def _payload(self, event: Row) -> Any:
+        payload, schema = event["payload"], event.get("schema")
+        if payload is None:
+            return None
+        if type(payload) is not dict:
+            raise BadChangesError(f"its 'payload' is not an object; send {_EXAMPLE}")
+        if schema is not self._schema:
+            if schema != self._schema:
+                self.continue_with(of_connect(schema).of("after"))
+            # Those that follow may be the very same object, which is quicker to compare.
+            self._schema = schema
+        return payload
+
+    def _created(self, event: Row) -> tuple[tuple[int, Row], ...]:
+        after = self._image(event, "after")
+        self._check_key(after, "after")
+        return ((self._create, after),)
+
+    def _updated(self, event: Row) -> tuple[tuple[int, Row], ...]:
+        self._need_key("an update")
+        after = self._image(event, "after")
+        self._check_key(after, "after")
+        before = event.get("before")
+        if before is None:
+            return ((Op.UPSERT, after),)
+        old = self._keys(self._image(event, "before"))
+        # Without the key in it, it is an old row of a table that does not log them whole.
+        if None in old.values() or all(after[name] == old[name] for name in self._key):
+            return ((Op.UPSERT, after),)
+        return ((Op.DELETE, old), (Op.UPSERT, after))
+
+    def _deleted(self, event: Row) -> tuple[tuple[int, Row], ...]:
+        self._need_key("a delete")
+        if event.get("before") is None:
+            raise BadChangesError(
+                "a delete (op 'd') without 'before' does not say which row goes; have the source "
+                f"send at least the primary key {self._said_key()} there"
+            )
+        before = self._image(event, "before")
+        self._check_key(before, "before")
+        return ((Op.DELETE, self._keys(before)),)
+
+    def _truncated(self, _event: Row) -> tuple[tuple[int, Row], ...]:
+        return ((Op.TRUNCATE, {}),)
+
+    def _image(self, event: Row, name: str) -> Row:
+        image = event.get(name)
+        if type(image) is str:
+            # Debezium writes the documents of MongoDB as text.
+            try:
+                image = orjson.loads(image)
+            except orjson.JSONDecodeError:
+                image = None
+        if type(image) is not dict:
+            raise BadChangesError(f"op '{event['op']}' needs the row as an object in '{name}'")
+        if not self._columns.issuperset(image):
+            unknown = sorted(set(image) - self._columns)[0]
+            raise BadChangesError(
+                f"column '{unknown:.100}' is not in the dataset; add it to the dataset's "
+                "'columns', or leave it out at the source"
+            )
+        return image
+
+    def _keys(self, image: Row) -> dict[str, Any]:
+        return {name: image.get(name) for name in self._key}
+
+    def _check_key(self, image: Row, where: str) -> None:
+        for name in self._key:
+            if image.get(name) is None:
+                how = "NULL" if name in image else "missing"
+                raise BadChangesError(f"the primary key column '{name}' is {how} in '{where}'")
+
+    def _need_key(self, what: str) -> None:
+        if not self._key:
+            raise BadChangesError(
+                f"{what} needs to know which row is meant; set the dataset's 'primary_key'"
+            )
+
+    def _said_key(self) -> str:
+        return ", ".join(f"'{name}'" for name in self._key)
+
+
+_TAKE = {
+    "c": Envelopes._created,
+    "r": Envelopes._created,
+    "u": Envelopes._updated,
+    "d": Envelopes._deleted,
+    "t": Envelopes._truncated,
+}
+
+
+def _create_op(target: ChangeTarget) -> Op:
+    if not target.primary_key:
+        return Op.INSERT
+    return Op.KEEP if target.twice == "first" else Op.UPSERT
+
+
+def _no_op(event: Row, op: Any) -> str:
+    if op is None and "op" not in event:
+        return f"it has no 'op'; send {_EXAMPLE}"
+    said = f"'{op:.20}'" if isinstance(op, str) else "not a text"
+    return f"its 'op' is {said}; known: {_OPS}"

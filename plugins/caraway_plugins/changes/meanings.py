@@ -1,0 +1,84 @@
+"""What the schema of an event says of its values beyond their JSON form.
+
+Debezium writes a timestamp as a number; whether it counts milliseconds or microseconds, and at
+which scale the bytes of a decimal stand, is said in the schema beside it, if there is one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a value is: `name` is its semantic type, such as `io.debezium.time.Date`."""
+
+    name: str = ""
+    scale: int | None = None
+    items: "Meaning | None" = None
+    fields: Mapping[str, "Meaning"] = field(default_factory=dict)
+
+    def of(self, name: str) -> "Meaning":
+        """Return what is known of a field."""
+        return self.fields.get(name, UNKNOWN)
+
+
+UNKNOWN = Meaning()
+
+
+def of_connect(schema: Any) -> Meaning:
+    """Read the schema of one value as Kafka Connect writes it; what is malformed says nothing."""
+    if not isinstance(schema, dict):
+        return UNKNOWN
+    parameters = schema.get("parameters")
+    scale = parameters.get("scale") if isinstance(parameters, dict) else None
+    fields = schema.get("fields")
+    return Meaning(
+        name=_text(schema.get("name")),
+        scale=_scale(scale),
+        items=of_connect(schema["items"]) if "items" in schema else None,
+        fields={
+            each["field"]: of_connect(each)
+            for each in (fields if isinstance(fields, list) else ())
+            if isinstance(each, dict) and isinstance(each.get("field"), str)
+        },
+    )
+
+
+def of_avro(schema: Any, named: dict[str, Any] | None = None) -> Meaning:
+    """Read the Avro schema of one value, in which Kafka Connect leaves its own names.
+
+    The schema must not be recursive. Decimals and logical types need nothing from here: they
+    come out of Avro as what they are.
+    """
+    named = {} if named is None else named
+    if isinstance(schema, str):
+        return of_avro(named[schema], named) if schema in named else UNKNOWN
+    if isinstance(schema, list):
+        kinds = [of_avro(each, named) for each in schema if each != "null"]
+        return kinds[0] if len(kinds) == 1 else UNKNOWN
+    if not isinstance(schema, dict):
+        return UNKNOWN
+    if isinstance(schema.get("type"), dict | list):
+        return of_avro(schema["type"], named)
+    if isinstance(schema.get("name"), str):
+        named[schema["name"]] = schema
+        named[f"{schema.get('namespace', '')}.{schema['name']}"] = schema
+    return Meaning(
+        name=_text(schema.get("connect.name")),
+        items=of_avro(schema["items"], named) if "items" in schema else None,
+        fields={each["name"]: of_avro(each["type"], named) for each in schema.get("fields", ())},
+    )
+
+
+def _text(name: Any) -> str:
+    return name if isinstance(name, str) and len(name) <= _LONGEST_NAME else ""
+
+
+def _scale(text: Any) -> int | None:
+    try:
+        return int(text)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,138 @@
+"""The schema registry: Avro schemas by number, asked for once and kept."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+
+from caraway_plugins.changes.target import BadChangesError, RegistryAwayError
+
+PARAMS = frozenset({"schema_registry_url", "schema_registry_username", "schema_registry_password"})
+_MOST_KEPT = 1000
+_LARGEST_BYTES = 4 * 1024 * 1024
+_CONNECT_S = 3.0
+_ANSWER_S = 10.0
+
+
+class Registry:
+    """Asks one registry; schemas never change under their number, so each is asked for once."""
+
+    def __init__(
+        self, url: str, username: str = "", password: str = "", verify: Any = True
+    ) -> None:
+        """Raises ValueError if the URL is none."""
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("schema_registry_url must be http://HOST or https://HOST")
+        if parts.username or parts.password:
+            raise ValueError(
+                "schema_registry_url must hold no credentials; "
+                "set schema_registry_username and schema_registry_password"
+            )
+        self._url = url.rstrip("/")
+        self._auth = httpx.BasicAuth(username, password) if username else None
+        self._verify = verify
+        self._kept: OrderedDict[int, Any] = OrderedDict()
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def schema(self, number: int) -> Any:
+        """Return the schema of this number as JSON has it.
+
+        Raises:
+            BadChangesError: there is none, or it is not one of Avro.
+            RegistryAwayError: the registry does not answer, or not to us.
+        """
+        # One asks for all: others that wait find it kept.
+        with self._lock:
+            if number in self._kept:
+                self._kept.move_to_end(number)
+                return self._kept[number]
+            found = _read(self._ask(f"/schemas/ids/{number}", number), number)
+            self._kept[number] = found
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            return found
+
+    def _ask(self, path: str, number: int) -> bytes:
+        if self._client is None:
+            self._client = httpx.Client(
+                auth=self._auth,
+                verify=self._verify if self._url.startswith("https:") else False,
+                timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
+                trust_env=False,
+            )
+        accept = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
+        try:
+            with self._client.stream("GET", self._url + path, headers=accept) as answer:
+                if answer.status_code == 404:
+                    raise BadChangesError(f"the schema registry has no schema {number}")
+                if answer.status_code != 200:
+                    raise RegistryAwayError(_refused(answer.status_code))
+                return _bounded(answer)
+        except httpx.HTTPError as exc:
+            reason = str(exc) or type(exc).__name__
+            raise RegistryAwayError(f"the schema registry does not answer: {reason}") from exc
+
+
+def of_params(params: Mapping[str, str]) -> Registry | None:
+    """Return the registry that the params of a dataset name, if they do.
+
+    Raises:
+        ValueError: the address is none.
+    """
+    url = params.get("schema_registry_url")
+    if not url:
+        return None
+    return Registry(
+        url,
+        params.get("schema_registry_username", ""),
+        params.get("schema_registry_password", ""),
+    )
+
+
+def _refused(status: int) -> str:
+    if status in (401, 403):
+        return (
+            f"the schema registry refuses us ({status}); check the dataset's params "
+            "schema_registry_username and schema_registry_password"
+        )
+    return f"the schema registry answered {status}; send the events again later"
+
+
+def _bounded(answer: httpx.Response) -> bytes:
+    body = bytearray()
+    for chunk in answer.iter_bytes(64 * 1024):
+        body += chunk
+        if len(body) > _LARGEST_BYTES:
+            raise BadChangesError(f"the schema is larger than {_LARGEST_BYTES} bytes")
+    return bytes(body)
+
+
+def _read(body: bytes, number: int) -> Any:
+    try:
+        document = orjson.loads(body)
+        kind, text = document.get("schemaType") or "AVRO", document["schema"]
+    except (ValueError, AttributeError, KeyError, TypeError) as exc:
+        raise RegistryAwayError("what answers as the schema registry is none") from exc
+    if kind != "AVRO":
+        raise BadChangesError(f"schema {number} of the registry is {kind:.20}, not Avro")
+    if document.get("references"):
+        raise BadChangesError(
+            f"schema {number} of the registry refers to others; register it in one piece"
+        )
+    try:
+        return orjson.loads(text)
+    except ValueError as exc:
+        raise BadChangesError(f"schema {number} of the registry is not JSON") from exc

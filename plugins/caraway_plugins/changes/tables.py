@@ -1,0 +1,55 @@
+"""Changes as a table in the columns of a dataset's log."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.changes import Changes, Op, log_schema
+from caraway_plugins.changes import columns
+from caraway_plugins.changes.columns import BadValueError
+from caraway_plugins.changes.envelopes import Envelopes, Run
+from caraway_plugins.changes.target import BadChangesError, ChangeTarget
+
+_WHOLE_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
+
+
+def made(read: Envelopes, target: ChangeTarget) -> Changes:
+    """Turn what events ask for into changes.
+
+    Raises:
+        BadChangesError: a value does not fit its column.
+        ImpreciseError: see `columns.array`.
+    """
+    schema = log_schema(target.schema)
+    tables = [_table(run, target, schema) for run in read.runs if run.ops]
+    rows = pa.concat_tables(tables) if tables else schema.empty_table()
+    return Changes(rows, read.received)
+
+
+def _table(run: Run, target: ChangeTarget, schema: pa.Schema) -> pa.Table:
+    arrays = [_column(run, field) for field in target.schema]
+    arrays += [pa.array(run.ops, pa.int8()), pa.array(run.offsets, pa.binary())]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _column(run: Run, field: pa.Field) -> pa.Array:
+    name = field.name
+    given: list[Any] = [row.get(name) for row in run.rows]
+    if not field.nullable and None in given:
+        _check_present(run, given, name)
+    try:
+        return columns.array(given, field.type, run.meaning.of(name))
+    except BadValueError as exc:
+        position = run.positions[exc.index]
+        raise BadChangesError(
+            f"event {position}: column '{name}{exc.inner}': {exc.reason}"
+        ) from exc
+
+
+def _check_present(run: Run, given: list[Any], name: str) -> None:
+    for index, (value, op) in enumerate(zip(given, run.ops, strict=True)):
+        if value is None and op in _WHOLE_ROWS:
+            raise BadChangesError(
+                f"event {run.positions[index]}: column '{name}' is missing or NULL, and the "
+                "dataset declares that it never is"
+            )
