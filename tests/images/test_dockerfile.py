@@ -1,0 +1,99 @@
+"""The Dockerfile: linted, and held against what the rest of the repository says."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+
+
+def stages() -> dict[str, str]:
+    """Return the text of each stage by its name."""
+    parts = re.split(r"^FROM \S+ AS (\S+)\n", DOCKERFILE, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def parent_of(stage: str) -> str:
+    match = re.search(rf"^FROM (\S+) AS {stage}$", DOCKERFILE, re.MULTILINE)
+    assert match is not None
+    return match[1]
+
+
+def lineage(stage: str) -> str:
+    """Return the text of a stage and of all that it is made from."""
+    text = ""
+    while stage in stages():
+        text = stages()[stage] + text
+        stage = parent_of(stage)
+    return text
+
+
+def test_hadolint_finds_nothing() -> None:
+    done = subprocess.run([BIN / "hadolint", ROOT / "Dockerfile"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_each_component_has_a_stage() -> None:
+    assert {"scheduler", "executor", "operator", "caraway"} <= set(stages())
+
+
+def test_all_images_run_as_the_user_of_the_pods() -> None:
+    for stage in ("scheduler", "executor", "operator", "caraway"):
+        text = lineage(stage)
+        assert "useradd --uid 10001 --gid 10001 --home-dir /var/lib/caraway" in text
+        assert re.findall(r"^USER (\S+)$", text, re.MULTILINE) == ["10001:10001"]
+
+
+def test_images_hold_no_installer_and_no_index() -> None:
+    for stage in ("scheduler", "executor", "operator", "caraway"):
+        text = lineage(stage)
+        assert "pip uninstall --yes --root-user-action=ignore setuptools wheel pip" in text
+        assert "PIP_INDEX_URL" not in text
+        assert "pip install" not in text
+
+
+def test_images_know_their_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"ARG VERSION={project['version']}\n" in DOCKERFILE
+    assert (
+        f"image: ${{CARAWAY_IMAGE:-caraway:{project['version']}}}"
+        in (ROOT / "compose.yaml").read_text()
+    )
+
+
+def test_the_context_holds_every_package_of_the_wheel_and_nothing_else_large() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    packages = project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    lines = (ROOT / ".dockerignore").read_text().split()
+    assert lines.index("*") < min(i for i, line in enumerate(lines) if line.startswith("!"))
+    for package in packages:
+        assert f"!{package.split('/')[0]}" in lines
+    for copied in re.findall(r"^COPY (?!--from)(.+) \S+$", DOCKERFILE, re.MULTILINE):
+        for path in copied.split():
+            assert path == "." or any(path.startswith(line[1:]) for line in lines), path
+
+
+def test_the_lists_of_requirements_agree_with_that_of_the_tests() -> None:
+    def pins(name: str) -> dict[str, str]:
+        text = (ROOT / "requirements" / name).read_text()
+        return dict(re.findall(r"^([a-z0-9.-]+)==([^\s;]+)", text, re.MULTILINE))
+
+    tested = pins("dev.txt")
+    for name in ("image.txt", "operator.txt"):
+        assert pins(name)
+        for package, version in pins(name).items():
+            assert tested.get(package, version) == version, package
+
+
+def test_the_start_script_puts_an_init_above_the_first_process_only() -> None:
+    script = (ROOT / "docker" / "caraway").read_text()
+    assert script.startswith("#!/bin/sh\n")
+    subprocess.run(["sh", "-n", ROOT / "docker" / "caraway"], check=True)
+    first, other = re.findall(r"^ *exec (.+)$", script, re.MULTILINE)
+    assert first == f"dumb-init --single-child -- {other}"
+    for name in ("caraway", "alive"):
+        assert (ROOT / "docker" / name).stat().st_mode & 0o555 == 0o555
