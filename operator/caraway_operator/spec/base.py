@@ -120,4 +120,4 @@ class ConfigMapKey(Section):
     """One key of a ConfigMap in the cluster's namespace."""
 
     name: ObjectName = Field(description="Name of the ConfigMap.")
-    key: KeyName = Field("caraway.yaml", description="Key in the ConfigMap.")
+    key: KeyName = Field(default="caraway.yaml", description="Key in the ConfigMap.")

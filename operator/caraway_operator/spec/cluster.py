@@ -42,14 +42,17 @@ class SecretMount(Section):
 class ApiKey(SecretKey):
     """An API key, from a Secret."""
 
-    access: Literal["ro", "rw"] = Field("ro", description="Whether it may write.")
+    access: Literal["ro", "rw"] = Field(default="ro", description="Whether it may write.")
 
 
 class Auth(Section):
     """Who may call."""
 
     api_keys: Annotated[tuple[ApiKey, ...], BeforeValidator(as_tuple), Field(max_length=64)] = (
-        Field((), description="Keys, beside those of the manifest; without any, anyone may call.")
+        Field(
+            default=(),
+            description="Keys, beside those of the manifest; without any, anyone may call.",
+        )
     )
 
 
@@ -57,21 +60,21 @@ class Token(Section):
     """The secret that the cluster's processes show to each other."""
 
     secret_name: ObjectName | None = Field(
-        None, description="A Secret with the key `token`; one is made, if not given."
+        default=None, description="A Secret with the key `token`; one is made, if not given."
     )
 
 
 class Tls(Section):
     """TLS of the HTTP and Flight ports."""
 
-    enabled: bool = Field(False, description="Serve TLS.")
+    enabled: bool = Field(default=False, description="Serve TLS.")
     secret_name: ObjectName | None = Field(
-        None,
+        default=None,
         description="A Secret with `tls.crt` and `tls.key`; the operator makes one, signed by a "
         "CA of the cluster, if not given.",
     )
     dns_names: Annotated[tuple[HostName, ...], BeforeValidator(as_tuple), Field(max_length=32)] = (
-        Field((), description="Further names in the certificate that the operator makes.")
+        Field(default=(), description="Further names in the certificate that the operator makes.")
     )
 
 
@@ -88,9 +91,10 @@ class Redis(Section):
     )
 
     url: Annotated[Text, Field(pattern=r"^rediss?://[^@\s]+$")] | None = Field(
-        None, description="Its URL, without a password; `?prefix=NAME` keeps clusters apart."
+        default=None,
+        description="Its URL, without a password; `?prefix=NAME` keeps clusters apart.",
     )
-    url_from: SecretKey | None = Field(None, description="A Secret with its URL.")
+    url_from: SecretKey | None = Field(default=None, description="A Secret with its URL.")
 
 
 class SecretParam(SecretKey):
@@ -108,7 +112,7 @@ class ResultStore(Section):
     )
     secret_params: Annotated[
         tuple[SecretParam, ...], BeforeValidator(as_tuple), Field(max_length=32)
-    ] = Field((), description="Parameters from Secrets.")
+    ] = Field(default=(), description="Parameters from Secrets.")
 
 
 class Service(Section):
@@ -119,36 +123,38 @@ class Service(Section):
     """
 
     type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = Field(
-        "ClusterIP", description="Type of the Service for users."
+        default="ClusterIP", description="Type of the Service for users."
     )
     annotations: Annotations = Field(
         default_factory=dict, description="Annotations of the Service for users."
     )
     labels: Labels = Field(default_factory=dict, description="Labels of the Service for users.")
-    load_balancer_class: Text | None = Field(None, description="Class of the load balancer.")
+    load_balancer_class: Text | None = Field(
+        default=None, description="Class of the load balancer."
+    )
     load_balancer_source_ranges: Annotated[
         tuple[Cidr, ...], BeforeValidator(as_tuple), Field(max_length=64)
-    ] = Field((), description="Networks that the load balancer lets in.")
+    ] = Field(default=(), description="Networks that the load balancer lets in.")
     external_traffic_policy: Literal["Cluster", "Local"] | None = Field(
-        None, description="Whether clients' addresses are kept (`Local`)."
+        default=None, description="Whether clients' addresses are kept (`Local`)."
     )
 
 
 class Network(Section):
     """Who may talk to whom."""
 
-    policies: bool = Field(True, description="Make NetworkPolicies.")
+    policies: bool = Field(default=True, description="Make NetworkPolicies.")
     clients: Objects | None = Field(
-        None,
+        default=None,
         description="Who may use HTTP and Flight (networking/v1 NetworkPolicyPeer); anyone, if "
         "not given.",
     )
     metrics: Objects | None = Field(
-        None,
+        default=None,
         description="Who may read metrics (networking/v1 NetworkPolicyPeer); anyone, if not given.",
     )
     egress: Objects | None = Field(
-        None,
+        default=None,
         description="Where pods may connect to beside the cluster and DNS "
         "(networking/v1 NetworkPolicyEgressRule); anywhere, if not given.",
     )
@@ -157,8 +163,10 @@ class Network(Section):
 class ServiceAccount(Section):
     """The identity of schedulers and executors. It has no rights in Kubernetes."""
 
-    create: bool = Field(True, description="Make it.")
-    name: ObjectName | None = Field(None, description="Its name; the cluster's, if not given.")
+    create: bool = Field(default=True, description="Make it.")
+    name: ObjectName | None = Field(
+        default=None, description="Its name; the cluster's, if not given."
+    )
     annotations: Annotations = Field(
         default_factory=dict, description="Annotations, such as the role of a cloud."
     )
@@ -167,10 +175,12 @@ class ServiceAccount(Section):
 class Monitoring(Section):
     """Objects of the Prometheus operator; they are made where their kind exists."""
 
-    service_monitor: bool = Field(False, description="Make a ServiceMonitor of the schedulers.")
-    pod_monitor: bool = Field(False, description="Make a PodMonitor of the executors.")
+    service_monitor: bool = Field(
+        default=False, description="Make a ServiceMonitor of the schedulers."
+    )
+    pod_monitor: bool = Field(default=False, description="Make a PodMonitor of the executors.")
     interval: Annotated[str, Field(pattern=r"^[0-9]{1,4}(ms|s|m)$", max_length=8)] = Field(
-        "30s", description="How often metrics are read."
+        default="30s", description="How often metrics are read."
     )
     labels: Labels = Field(
         default_factory=dict, description="Labels by which Prometheus finds the monitors."
@@ -181,10 +191,10 @@ class UpdateStrategy(Section):
     """How a new image or manifest is rolled out."""
 
     progress_deadline_seconds: Annotated[int, Field(ge=30, le=86400)] = Field(
-        900, description="How long one step may take before the rollout stops."
+        default=900, description="How long one step may take before the rollout stops."
     )
     min_ready_executors: Annotated[int, Field(ge=0, le=1000)] | None = Field(
-        None,
+        default=None,
         description="Executors that must be ready before the next is replaced; all but one, if "
         "not given.",
     )
@@ -208,37 +218,37 @@ class ClusterSpec(Section):
 
     organization: (
         Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9._-]{1,255}$")] | None
-    ) = Field(None, description="Whose limits apply.")
-    paused: bool = Field(False, description="The operator leaves everything as it is.")
-    stopped: bool = Field(False, description="No pods run; volumes and secrets stay.")
-    log_format: Literal["json", "text"] = Field("json", description="Form of log lines.")
-    image: Image = Field(Image(), description="The image of all pods.")
+    ) = Field(default=None, description="Whose limits apply.")
+    paused: bool = Field(default=False, description="The operator leaves everything as it is.")
+    stopped: bool = Field(default=False, description="No pods run; volumes and secrets stay.")
+    log_format: Literal["json", "text"] = Field(default="json", description="Form of log lines.")
+    image: Image = Field(default=Image(), description="The image of all pods.")
     manifest: Object | None = Field(
-        None, description="The manifest, as `caraway run` takes it; see manifest.md."
+        default=None, description="The manifest, as `caraway run` takes it; see manifest.md."
     )
-    manifest_from: ManifestFrom | None = Field(None, description="Where the manifest is.")
-    head: Head = Field(Head(), description="The head.")
-    scheduler: Scheduler = Field(Scheduler(), description="The schedulers.")
-    executor: Executor = Field(Executor(), description="The executors.")
-    state: State = Field(State(), description="Redis and store that the operator makes.")
+    manifest_from: ManifestFrom | None = Field(default=None, description="Where the manifest is.")
+    head: Head = Field(default=Head(), description="The head.")
+    scheduler: Scheduler = Field(default=Scheduler(), description="The schedulers.")
+    executor: Executor = Field(default=Executor(), description="The executors.")
+    state: State = Field(default=State(), description="Redis and store that the operator makes.")
     redis: Redis | None = Field(
-        None, description="A Redis that is there; if not given, one is made."
+        default=None, description="A Redis that is there; if not given, one is made."
     )
     result_store: ResultStore | None = Field(
-        None, description="Where answers are kept; on the state's volume, if not given."
+        default=None, description="Where answers are kept; on the state's volume, if not given."
     )
     secrets: Annotated[tuple[SecretMount, ...], BeforeValidator(as_tuple), Field(max_length=32)] = (
-        Field((), description="Secrets that the manifest refers to.")
+        Field(default=(), description="Secrets that the manifest refers to.")
     )
-    auth: Auth = Field(Auth(), description="Who may call.")
-    token: Token = Field(Token(), description="The cluster's own secret.")
-    tls: Tls = Field(Tls(), description="TLS of the ports for users.")
-    service: Service = Field(Service(), description="How users reach the cluster.")
-    network: Network = Field(Network(), description="Who may talk to whom.")
+    auth: Auth = Field(default=Auth(), description="Who may call.")
+    token: Token = Field(default=Token(), description="The cluster's own secret.")
+    tls: Tls = Field(default=Tls(), description="TLS of the ports for users.")
+    service: Service = Field(default=Service(), description="How users reach the cluster.")
+    network: Network = Field(default=Network(), description="Who may talk to whom.")
     service_account: ServiceAccount = Field(
-        ServiceAccount(), description="The identity of schedulers and executors."
+        default=ServiceAccount(), description="The identity of schedulers and executors."
     )
-    monitoring: Monitoring = Field(Monitoring(), description="Objects for Prometheus.")
+    monitoring: Monitoring = Field(default=Monitoring(), description="Objects for Prometheus.")
     update_strategy: UpdateStrategy = Field(
-        UpdateStrategy(), description="How changes are rolled out."
+        default=UpdateStrategy(), description="How changes are rolled out."
     )

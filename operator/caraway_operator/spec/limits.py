@@ -15,10 +15,10 @@ class ResourceLimits(Section):
     """What one container may have."""
 
     max_cpu: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
-        None, alias="max_cpu", description="Most CPUs of a container."
+        default=None, alias="max_cpu", description="Most CPUs of a container."
     )
     max_memory_gi: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        None, alias="max_memory_gi", description="Most memory of a container, in Gi."
+        default=None, alias="max_memory_gi", description="Most memory of a container, in Gi."
     )
 
 
@@ -27,23 +27,31 @@ class LimitsSpec(Section):
 
     organization: (
         Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9._-]{1,255}$")] | None
-    ) = Field(None, description="Whose limits; of every cluster in the namespace, if not given.")
-    apps: _Count = Field(UNLIMITED, description="Most clusters of the organization.")
+    ) = Field(
+        default=None, description="Whose limits; of every cluster in the namespace, if not given."
+    )
+    apps: _Count = Field(default=UNLIMITED, description="Most clusters of the organization.")
     replicas: _Count = Field(
-        UNLIMITED, description="Most executors, and most schedulers, of a cluster."
+        default=UNLIMITED, description="Most executors, and most schedulers, of a cluster."
     )
     pods: _Count = Field(
-        UNLIMITED, description="Most manifests of a cluster, dependencies included."
+        default=UNLIMITED, description="Most manifests of a cluster, dependencies included."
     )
-    users: _Count = Field(UNLIMITED, description="Most members; the operator does not look at it.")
-    api_rps: _Count = Field(UNLIMITED, alias="api_rps", description="Most API requests a second.")
+    users: _Count = Field(
+        default=UNLIMITED, description="Most members; the operator does not look at it."
+    )
+    api_rps: _Count = Field(
+        default=UNLIMITED, alias="api_rps", description="Most API requests a second."
+    )
     request_timeout_secs: _Seconds | None = Field(
-        None, alias="request_timeout_secs", description="Longest request, in seconds."
+        default=None, alias="request_timeout_secs", description="Longest request, in seconds."
     )
     sql_query_timeout_secs: _Seconds | None = Field(
-        None, alias="sql_query_timeout_secs", description="Longest SQL query, in seconds."
+        default=None, alias="sql_query_timeout_secs", description="Longest SQL query, in seconds."
     )
     sql_concurrent_queries: _Count = Field(
-        UNLIMITED, alias="sql_concurrent_queries", description="Most SQL queries at once."
+        default=UNLIMITED, alias="sql_concurrent_queries", description="Most SQL queries at once."
     )
-    resources: ResourceLimits | None = Field(None, description="What one container may have.")
+    resources: ResourceLimits | None = Field(
+        default=None, description="What one container may have."
+    )

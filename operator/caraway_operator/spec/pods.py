@@ -33,19 +33,27 @@ Quantities = Annotated[dict[str, Quantity], Field(max_length=16)]
 class Image(Section):
     """The image of all pods, unless a component names one of its own."""
 
-    repository: Repository = Field("caraway", description="Registry and name of the image.")
-    tag: Tag | None = Field(None, description="Tag; that of the operator, if not given.")
-    digest: Digest | None = Field(None, description="Digest, which is taken instead of the tag.")
-    pull_policy: PullPolicy = Field("IfNotPresent", description="When the image is pulled.")
-    pull_secrets: Names = Field((), description="Names of Secrets with logins of registries.")
+    repository: Repository = Field(default="caraway", description="Registry and name of the image.")
+    tag: Tag | None = Field(default=None, description="Tag; that of the operator, if not given.")
+    digest: Digest | None = Field(
+        default=None, description="Digest, which is taken instead of the tag."
+    )
+    pull_policy: PullPolicy = Field(default="IfNotPresent", description="When the image is pulled.")
+    pull_secrets: Names = Field(
+        default=(), description="Names of Secrets with logins of registries."
+    )
 
 
 class ComponentImage(Section):
     """Where the image of one component differs."""
 
-    repository: Repository | None = Field(None, description="Registry and name of the image.")
-    tag: Tag | None = Field(None, description="Tag.")
-    digest: Digest | None = Field(None, description="Digest, which is taken instead of the tag.")
+    repository: Repository | None = Field(
+        default=None, description="Registry and name of the image."
+    )
+    tag: Tag | None = Field(default=None, description="Tag.")
+    digest: Digest | None = Field(
+        default=None, description="Digest, which is taken instead of the tag."
+    )
 
 
 class Resources(Section):
@@ -66,22 +74,28 @@ class Resources(Section):
 class Probes(Section):
     """Fields of probes that differ from what the operator sets, each merged over it."""
 
-    startup: Object | None = Field(None, description="Merged over the startup probe.")
-    readiness: Object | None = Field(None, description="Merged over the readiness probe.")
-    liveness: Object | None = Field(None, description="Merged over the liveness probe.")
+    startup: Object | None = Field(default=None, description="Merged over the startup probe.")
+    readiness: Object | None = Field(default=None, description="Merged over the readiness probe.")
+    liveness: Object | None = Field(default=None, description="Merged over the liveness probe.")
 
 
 class Pods(Section):
     """What every component has."""
 
     image: ComponentImage = Field(
-        ComponentImage(), description="Where the image differs from `spec.image`."
+        default=ComponentImage(), description="Where the image differs from `spec.image`."
     )
-    resources: Resources = Field(Resources(), description="CPU and memory of the container.")
-    env: Objects = Field((), description="Further environment variables (core/v1 EnvVar).")
-    env_from: Objects = Field((), description="Sources of variables (core/v1 EnvFromSource).")
-    volumes: Objects = Field((), description="Further volumes (core/v1 Volume).")
-    volume_mounts: Objects = Field((), description="Where they are mounted (core/v1 VolumeMount).")
+    resources: Resources = Field(
+        default=Resources(), description="CPU and memory of the container."
+    )
+    env: Objects = Field(default=(), description="Further environment variables (core/v1 EnvVar).")
+    env_from: Objects = Field(
+        default=(), description="Sources of variables (core/v1 EnvFromSource)."
+    )
+    volumes: Objects = Field(default=(), description="Further volumes (core/v1 Volume).")
+    volume_mounts: Objects = Field(
+        default=(), description="Where they are mounted (core/v1 VolumeMount)."
+    )
     pod_labels: Labels = Field(default_factory=dict, description="Further labels of the pods.")
     pod_annotations: Annotations = Field(
         default_factory=dict, description="Further annotations of the pods."
@@ -89,15 +103,15 @@ class Pods(Section):
     node_selector: Labels = Field(
         default_factory=dict, description="Labels of the nodes that may be taken."
     )
-    affinity: Object | None = Field(None, description="core/v1 Affinity.")
-    tolerations: Objects = Field((), description="core/v1 Toleration.")
+    affinity: Object | None = Field(default=None, description="core/v1 Affinity.")
+    tolerations: Objects = Field(default=(), description="core/v1 Toleration.")
     topology_spread_constraints: Objects | None = Field(
-        None,
+        default=None,
         description="core/v1 TopologySpreadConstraint; pods are spread over nodes, if not given. "
         "A constraint without a labelSelector gets that of the component.",
     )
-    priority_class_name: ObjectName | None = Field(None, description="A PriorityClass.")
-    probes: Probes = Field(Probes(), description="Changes to the probes.")
+    priority_class_name: ObjectName | None = Field(default=None, description="A PriorityClass.")
+    probes: Probes = Field(default=Probes(), description="Changes to the probes.")
 
 
 class Storage(Section):
@@ -125,11 +139,12 @@ class Storage(Section):
     )
 
     enabled: bool = Field(
-        True, description="Without a claim the data are in an emptyDir, and go with the pod."
+        default=True,
+        description="Without a claim the data are in an emptyDir, and go with the pod.",
     )
-    size: Size = Field("10Gi", description="Size of the volume.")
+    size: Size = Field(default="10Gi", description="Size of the volume.")
     storage_class: ObjectName | None = Field(
-        None, description="Its StorageClass; the default one, if not given."
+        default=None, description="Its StorageClass; the default one, if not given."
     )
 
 
@@ -137,16 +152,16 @@ class Head(Pods):
     """The head: one pod that keeps the list of the cluster's processes."""
 
     termination_grace_period_seconds: Seconds = Field(
-        30, description="How long the pod may take to stop."
+        default=30, description="How long the pod may take to stop."
     )
 
 
 class Scheduler(Pods):
     """The schedulers: they serve HTTP and Flight, plan and place."""
 
-    replicas: int = Field(1, ge=0, le=100, description="How many there are.")
+    replicas: int = Field(default=1, ge=0, le=100, description="How many there are.")
     termination_grace_period_seconds: Seconds | None = Field(
-        None,
+        default=None,
         description="How long a pod may take to stop; the manifest's `runtime.shutdown_timeout` "
         "and 30 s, if not given.",
     )
@@ -156,16 +171,22 @@ class Autoscaling(Section):
     """When the number of executors changes, between `minReplicas` and `maxReplicas`."""
 
     queued_per_executor: int = Field(
-        4, ge=1, le=10_000, description="Waiting statements for each executor that ask for more."
+        default=4,
+        ge=1,
+        le=10_000,
+        description="Waiting statements for each executor that ask for more.",
     )
     memory_percent: int = Field(
-        80, ge=10, le=100, description="Share of the executors' memory in use that asks for more."
+        default=80,
+        ge=10,
+        le=100,
+        description="Share of the executors' memory in use that asks for more.",
     )
     scale_up_window_seconds: Seconds = Field(
-        30, description="How long the need must last before executors are added."
+        default=30, description="How long the need must last before executors are added."
     )
     scale_down_window_seconds: Seconds = Field(
-        300, description="How long they must be idle before one is removed."
+        default=300, description="How long they must be idle before one is removed."
     )
 
 
@@ -173,14 +194,15 @@ class ExecutorCache(Storage):
     """The volume of each executor, with downloads and spilled data: nothing that must be kept."""
 
     retain: bool = Field(
-        False, description="Keep the claims of executors that were scaled in, and of the cluster."
+        default=False,
+        description="Keep the claims of executors that were scaled in, and of the cluster.",
     )
 
 
 class StateStorage(Storage):
     """The volume of the state: jobs, their answers, accelerated datasets."""
 
-    retain: bool = Field(True, description="Keep the claim when the cluster is deleted.")
+    retain: bool = Field(default=True, description="Keep the claim when the cluster is deleted.")
 
 
 class Executor(Pods):
@@ -207,21 +229,26 @@ class Executor(Pods):
     )
 
     replicas: int = Field(
-        2, ge=0, le=1000, description="How many there are; `kubectl scale` changes it."
+        default=2, ge=0, le=1000, description="How many there are; `kubectl scale` changes it."
     )
     min_replicas: int | None = Field(
-        None, ge=1, le=1000, description="Fewest that autoscaling leaves; 1, if not given."
+        default=None, ge=1, le=1000, description="Fewest that autoscaling leaves; 1, if not given."
     )
     max_replicas: int | None = Field(
-        None, ge=1, le=1000, description="Most that autoscaling makes; it is off, if not given."
+        default=None,
+        ge=1,
+        le=1000,
+        description="Most that autoscaling makes; it is off, if not given.",
     )
-    autoscaling: Autoscaling = Field(Autoscaling(), description="When autoscaling acts.")
-    cache: ExecutorCache = Field(ExecutorCache(), description="The volume of each executor.")
+    autoscaling: Autoscaling = Field(default=Autoscaling(), description="When autoscaling acts.")
+    cache: ExecutorCache = Field(
+        default=ExecutorCache(), description="The volume of each executor."
+    )
     drain_timeout_seconds: Seconds = Field(
-        120, description="How long statements under way may take once an executor is to go."
+        default=120, description="How long statements under way may take once an executor is to go."
     )
     termination_grace_period_seconds: Seconds | None = Field(
-        None,
+        default=None,
         description="How long a pod may take to stop; drainTimeoutSeconds and 30 s, if not given.",
     )
 
@@ -229,17 +256,17 @@ class Executor(Pods):
 class State(Pods):
     """The pod with the cluster's Redis and its store of answers, if the operator makes them."""
 
-    storage: StateStorage = Field(StateStorage(), description="Its volume.")
+    storage: StateStorage = Field(default=StateStorage(), description="Its volume.")
     store_resources: Resources = Field(
-        Resources(), description="CPU and memory of the container of the store."
+        default=Resources(), description="CPU and memory of the container of the store."
     )
     secret_name: ObjectName | None = Field(
-        None,
+        default=None,
         description="A Secret with the Redis' password: `password`, and `valkey.conf` with the "
         "line `requirepass PASSWORD`. One is made, if not given.",
     )
     termination_grace_period_seconds: Seconds = Field(
-        60, description="How long the pod may take to stop."
+        default=60, description="How long the pod may take to stop."
     )
 
 
