@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from caraway_scheduler.api import (
     acceleration,
     catalogs,
+    cdc,
     cluster,
     datasets,
     description,
@@ -39,6 +40,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     health.router,
     datasets.router,
     acceleration.router,
+    cdc.router,
     catalogs.router,
     pods.router,
     cluster.router,

@@ -7,6 +7,7 @@ from typing import Literal
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_scheduler import readiness
+from caraway_scheduler.acceleration.ingesting import Ingest
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
@@ -56,6 +57,8 @@ class Services:
     scheduler_count: Callable[[], int] = lambda: 1
     jobs: JobDesk | None = None
     accelerations: "Accelerations | None" = None
+    ingest: Ingest | None = None
+    """Takes the change events of datasets."""
     job_works: Jobs | None = None
     """What does the jobs that the desk takes; the metrics read it."""
     operating: Operating | None = None

@@ -56,7 +56,7 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
             "/v1/queries", "/v1/queries/{query_id}", "/v1/queries/{query_id}/status",
             "/v1/queries/{query_id}/results", "/v1/queries/{query_id}/results/chunks/{index}",
             "/v1/queries/{query_id}/cancel", "/v1/datasets/{name}/acceleration",
-            "/v1/datasets/{name}/acceleration/refresh",
+            "/v1/datasets/{name}/acceleration/refresh", "/v1/datasets/{name}/cdc",
         }  # fmt: skip
         sql = document["paths"]["/v1/sql"]["post"]
         assert set(sql["responses"]) == {
@@ -110,7 +110,7 @@ def test_generated_requests_get_what_the_description_promises(tmp_path: Path) ->
         for result in schema.get_all_operations():
             conformance(result.ok())()
             operations += 1
-        assert operations == 20
+        assert operations == 21
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

@@ -1,0 +1,166 @@
+"""The route that takes change events; its answer comes when they are applied."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+
+from caraway_core.changes import Changes
+from caraway_core.errors import (
+    CarawayError,
+    OverloadedError,
+    QueryError,
+    QueryTimeoutError,
+    ShuttingDownError,
+    StateAwayError,
+)
+from caraway_core.ids import TableName
+from caraway_core.manifest import names
+from caraway_plugins.changes import decoding
+from caraway_plugins.changes.target import BadChangesError, ChangeTarget, RegistryAwayError
+from caraway_scheduler.acceleration.ingesting import (
+    ChangesRefusedError,
+    Ingest,
+    QueueFullError,
+    StreamStoppedError,
+)
+from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.api import bodies, scopes
+from caraway_scheduler.api.cdc_documentation import INGEST
+from caraway_scheduler.services import Services
+
+router = APIRouter(tags=["Datasets"])
+logger = logging.getLogger(__name__)
+BUDGET_S = 60.0
+"""For reading the events, waiting for room, and until they are applied."""
+_GRACE_S = 2.0
+"""Who applies them knows best what became of them, so it has the first say."""
+_INLINE_BYTES = 16 * 1024
+_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,255}")
+_CLIENT_GONE = Response(status_code=499)
+_NOT_HERE = (NoDatasetError, NotAcceleratedError, ChangesRefusedError)
+# The first that fits, so subclasses stand before what they are.
+_STATUS: tuple[tuple[type[CarawayError], int], ...] = (
+    (BadChangesError, 400),
+    (ChangesRefusedError, 400),
+    (QueueFullError, 504),
+    (QueryTimeoutError, 504),
+    (StreamStoppedError, 503),
+    (RegistryAwayError, 503),
+    (ShuttingDownError, 503),
+    (StateAwayError, 503),
+    (OverloadedError, 503),
+    (QueryError, 400),
+)
+Name = Annotated[str, Path(description="A dataset that takes changes.")]
+
+
+class RefusedError(Exception):
+    """A request that is not served; `status` is the answer to it."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+@router.post("/v1/datasets/{name}/cdc", **INGEST)
+async def ingest(request: Request, name: Name) -> Response:
+    """Apply change events to a dataset, all of them or none; they are durable when it answers."""
+    services = scopes.services(request)
+    try:
+        if not scopes.principal(request).may_write:
+            raise RefusedError(403, "change events need a key that ends in :rw")
+        applied = await _taken(request, services, name)
+    except (RefusedError, bodies.BodyError) as exc:
+        return JSONResponse({"message": exc.message}, exc.status)
+    except CarawayError as exc:
+        return JSONResponse({"message": exc.message}, _status(exc))
+    except ClientDisconnect:
+        return _CLIENT_GONE
+    return JSONResponse({"applied": applied, "dataset": name})
+
+
+async def _taken(request: Request, services: Services, name: str) -> int:
+    if services.ingest is None:
+        raise RefusedError(503, "the runtime is still starting; try again")
+    # Before the body: a client learns early that it sends in vain.
+    table, target = _target(services.ingest, name)
+    headers = request.headers
+    decoding.form(headers.get("content-type"))
+    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise RefusedError(400, "compressed bodies are not read; leave out Content-Encoding")
+    request_id = _request_id(headers.get("idempotency-key"))
+    body = await bodies.read(request, services.max_body_bytes)
+    try:
+        async with asyncio.timeout(BUDGET_S + _GRACE_S):
+            return await _applied(services.ingest, table, target, body, headers, request_id)
+    except TimeoutError:
+        raise RefusedError(
+            504,
+            f"the events were not applied within {BUDGET_S:.0f} s, and may still be; "
+            "send them again",
+        ) from None
+
+
+async def _applied(
+    ingest: Ingest,
+    table: TableName,
+    target: ChangeTarget,
+    body: bytes,
+    headers: Mapping[str, str],
+    request_id: str | None,
+) -> int:
+    clock = asyncio.get_running_loop().time
+    begun = clock()
+    changes = await _decoded(body, headers, target)
+    if not changes.rows.num_rows:
+        return changes.received
+    left_s = BUDGET_S - (clock() - begun)
+    return await ingest.apply(table, changes, request_id, left_s)
+
+
+async def _decoded(body: bytes, headers: Mapping[str, str], target: ChangeTarget) -> Changes:
+    content_type = headers.get("content-type")
+    # The registry of Avro schemas may have to be waited for.
+    if len(body) <= _INLINE_BYTES and decoding.form(content_type) == "json":
+        return decoding.decode(body, content_type, headers, target)
+    return await asyncio.to_thread(decoding.decode, body, content_type, headers, target)
+
+
+def _target(ingest: Ingest, name: str) -> tuple[TableName, ChangeTarget]:
+    """Find the dataset that a bare or qualified name means."""
+    try:
+        canonical = names.canonical(name)
+    except ValueError as exc:
+        raise RefusedError(404, str(exc)) from exc
+    identity = names.identity(canonical)
+    spellings = (canonical, identity if identity != canonical else f"public.{identity}")
+    refusals: list[CarawayError] = []
+    for spelling in map(TableName, spellings):
+        try:
+            return spelling, ingest.target(spelling)
+        except _NOT_HERE as exc:
+            refusals.append(exc)
+    told = next((each for each in refusals if not isinstance(each, NoDatasetError)), refusals[0])
+    raise RefusedError(404, told.message)
+
+
+def _request_id(header: str | None) -> str | None:
+    if header is not None and not _REQUEST_ID.fullmatch(header):
+        raise RefusedError(
+            400, "the Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID"
+        )
+    return header
+
+
+def _status(exc: CarawayError) -> int:
+    found = next((status for kind, status in _STATUS if isinstance(exc, kind)), 0)
+    if not found:
+        logger.error("change events failed", exc_info=exc)
+    return found or 500

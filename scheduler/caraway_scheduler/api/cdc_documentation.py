@@ -1,0 +1,95 @@
+"""What the API description says of change events."""
+
+from typing import Any
+
+from caraway_plugins.changes.decoding import CONTENT_TYPES
+from caraway_scheduler.api import shapes
+
+Schema = dict[str, Any]
+_TEXT: Schema = {"type": "string"}
+_ROW: Schema = {"type": ["object", "null"], "additionalProperties": True}
+_EVENT: Schema = {
+    "type": ["object", "null"],
+    "description": "A Debezium envelope, alone or as the `payload` beside its `schema`.",
+    "properties": {
+        "before": _ROW,
+        "after": _ROW,
+        "source": _ROW,
+        "op": {"type": "string", "enum": ["c", "u", "d", "r", "t"]},
+    },
+    "additionalProperties": True,
+}
+_EVENTS: Schema = {"oneOf": [_EVENT, {"type": "array", "items": _EVENT}]}
+_BYTES: Schema = {"type": "string", "format": "binary"}
+
+
+def _schema(name: str, form: str) -> Schema:
+    if form == "avro":
+        return _BYTES
+    return _EVENTS if name.endswith("json") and "nd" not in name else _TEXT
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "required": list(properties), "properties": properties}
+
+
+_MESSAGE: Schema = {"application/json": {"schema": _object(message=_TEXT)}}
+
+
+def _refused(description: str, also_text: bool = False) -> Schema:
+    text = shapes.TEXT if also_text else {}
+    return {"description": description, "content": {**_MESSAGE, **text}}
+
+
+def _header(name: str, description: str, **schema: Any) -> Schema:
+    return {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": description,
+        "schema": {**_TEXT, **schema},
+    }
+
+
+INGEST: Schema = {
+    "responses": {
+        200: {
+            "description": "The events are applied: durable, and seen by every query from now on.",
+            "content": {
+                "application/json": {"schema": _object(applied={"type": "integer"}, dataset=_TEXT)}
+            },
+        },
+        400: _refused(
+            "The content type is not read, an event is malformed or does not fit the dataset, or "
+            "applying failed; nothing is applied."
+        ),
+        403: _refused("The key may only read."),
+        404: _refused("There is no such dataset, or it takes no changes."),
+        408: _refused("The body stopped arriving."),
+        413: _refused("The body is too large.", also_text=True),
+        503: _refused(
+            "The dataset is loaded anew, the schema registry does not answer, or the runtime is "
+            "starting or stopping; send the events again.",
+            also_text=True,
+        ),
+        504: _refused("The events were not applied in 60 s, and may still be; send them again."),
+    },
+    "openapi_extra": {
+        "parameters": [
+            _header(
+                "Idempotency-Key",
+                "Events that were applied under the same key are not applied again.",
+                minLength=1,
+                maxLength=255,
+                pattern="^[!-~]+$",
+            ),
+            _header("X-Avro-Schema", "The schema of bare Avro records, as JSON."),
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                name: {"schema": _schema(name, form)} for name, form in CONTENT_TYPES.items()
+            },
+        },
+    },
+}
