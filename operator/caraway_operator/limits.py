@@ -6,14 +6,13 @@ from typing import TypeVar
 
 from caraway_operator import naming
 from caraway_operator.manifests import sizing
-from caraway_operator.spec import problems, quantities
+from caraway_operator.spec import quantities
 from caraway_operator.spec.cluster import ClusterSpec
 from caraway_operator.spec.limits import UNLIMITED, LimitsSpec, ResourceLimits
 from caraway_operator.spec.pods import Executor, Pods, Resources, Scheduler
 from caraway_operator.spec.problems import SpecProblem
 
 _Pods = TypeVar("_Pods", bound=Pods)
-_MIB_A_GIB = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def clamp(spec: ClusterSpec, limits: LimitsSpec | None, *, others: int = 0) -> A
         naming.STATE: _pods(state, naming.STATE, limits.resources, clamped),
     }
     lowered = spec.model_copy(update=changed)
-    return Allowed(lowered, tuple(clamped), (*refused, *_too_small(lowered, clamped)))
+    return Allowed(lowered, tuple(clamped), refused)
 
 
 def _refused(limits: LimitsSpec, others: int) -> Iterator[SpecProblem]:
@@ -80,17 +79,6 @@ def _refused(limits: LimitsSpec, others: int) -> Iterator[SpecProblem]:
             f"the limit 'apps' allows {limits.apps} clusters, and {others} came before this one; "
             "delete one, or have it raised",
         )
-
-
-def _too_small(spec: ClusterSpec, clamped: list[Clamped]) -> Iterator[SpecProblem]:
-    """Yield containers that could not run with what the limits leave them."""
-    if not any(each.limit == "resources.max_memory_gi" for each in clamped):
-        return
-    for component, least in problems.MINIMUM_MEMORY_MIB.items():
-        resources = sizing.effective(component, getattr(spec, component).resources)
-        if quantities.whole_mebibytes(resources.limits["memory"]) < least:
-            message = f"the limit 'resources.max_memory_gi' leaves less than the {least}Mi it needs"
-            yield SpecProblem(f"spec.{component}.resources", message)
 
 
 def _replicas_of_scheduler(
@@ -138,11 +126,11 @@ def _resources(
         "cpu": (limits.max_cpu, "resources.max_cpu", ""),
         "memory": (limits.max_memory_gi, "resources.max_memory_gi", "Gi"),
     }
-    # Defaults are clamped as well, and a CPU limit is set: without one there is none.
+    # Defaults are lowered as well, and who has no CPU limit gets one: the cores that it counts on.
     effective = sizing.effective(component, given)
     asked = dict(effective.limits)
-    if limits.max_cpu is not None and "cpu" not in asked:
-        asked["cpu"] = str(max(limits.max_cpu, quantities.number(effective.requests["cpu"])))
+    if limits.max_cpu is not None:
+        asked.setdefault("cpu", str(sizing.cores(effective)))
     return Resources(
         requests=_lowered(f"{path}.requests", effective.requests, most, clamped, given.requests),
         limits=_lowered(f"{path}.limits", asked, most, clamped, given.limits),

@@ -101,7 +101,14 @@ def _resource(spec: type[BaseModel], description: str) -> dict[str, Any]:
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
-            "metadata": {"type": "object"},
+            # Nothing else may be said of metadata. The lengths bound what rules on the name cost.
+            "metadata": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "maxLength": 253},
+                    "generateName": {"type": "string", "maxLength": 253},
+                },
+            },
             "spec": structural(spec),
         },
     }
