@@ -23,6 +23,7 @@ from caraway_core.tables import ResultPlace
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.acceleration.through import SourceDispatch
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
@@ -93,7 +94,7 @@ def services(
     history = _history(settings, data, secrets, stack)
     backend = backend or standalone(manifest, data, stack)
     backend.record_work(recorder(history))
-    dispatch = backend.dispatch
+    dispatch = SourceDispatch(backend.dispatch)
     catalog = Catalog(
         dispatch,
         data.cache,
@@ -111,6 +112,7 @@ def services(
         catalog=catalog,
         queries=queries,
         dispatch=dispatch,
+        through=dispatch,
         dispatch_tallies=backend.tallies,
         scheduler_count=backend.scheduler_count,
         is_scheduler=backend.is_scheduler,
@@ -173,6 +175,8 @@ async def jobs(
     )
     stack.push_async_callback(accelerations.aclose)
     services.catalog.accelerator = services.accelerations = accelerations
+    if services.through is not None:
+        services.through.attach(accelerations)
     return opened
 
 
@@ -190,7 +194,7 @@ async def _accelerations(
     results = await asyncio.to_thread(store_class.at, place)
     return Accelerations(
         services.catalog,
-        services.dispatch,
+        services.through.inner if services.through else services.dispatch,
         store,
         results,
         place,

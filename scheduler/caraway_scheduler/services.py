@@ -9,12 +9,14 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.ingesting import Ingest
 from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.acceleration.through import SourceDispatch
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.jobs.protocol import JobDesk
+from caraway_scheduler.limits import InForce
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.tallies import Tallies
@@ -53,6 +55,8 @@ class Services:
     is_scheduler: bool = False
     max_body_bytes: int = 128 * 1024 * 1024
     connections: Sequence[Connection] = field(default_factory=tuple)
+    through: SourceDispatch | None = None
+    """The same dispatch, where statements may go through accelerated datasets to their sources."""
     dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
     scheduler_count: Callable[[], int] = lambda: 1
     jobs: JobDesk | None = None
@@ -61,6 +65,7 @@ class Services:
     """Takes the change events of datasets."""
     job_works: Jobs | None = None
     """What does the jobs that the desk takes; the metrics read it."""
+    limits: InForce = field(default_factory=InForce)
     operating: Operating | None = None
     """None where there is no cluster."""
 

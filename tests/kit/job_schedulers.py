@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caraway_core.changes import Log
 from caraway_core.ids import (
     CatalogVersion,
     ExecutorId,
@@ -147,10 +148,13 @@ class GatedDispatch:
             raise self.fails.pop(0)
         return await self._inner.execute(query_id, statement)
 
-    async def load(self, table: TableName, spec: StoredTable) -> None:
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         if self.fails_to_load:
             raise self.fails_to_load.pop(0)
-        await self._inner.load(table, spec)
+        return await self._inner.load(table, spec, log)
+
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        self._inner.follow(spec, log)
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return self._inner.progress(query_id)

@@ -43,6 +43,7 @@ def _problems(document: Document) -> Iterator[tuple[str, str]]:
     yield from _refresh_mode(document, section)
     yield from _retention(section)
     yield from _on_conflict(section)
+    yield from _partition_by(document, section)
     yield from _snapshots(section)
 
 
@@ -115,6 +116,26 @@ def _on_conflict(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "on_conflict", f"'{action}' needs a 'primary_key'"
         elif not is_broken and (wanted := _columns(key)) is not None and wanted not in known:
             yield "on_conflict", f"'{key}' is neither the 'primary_key' nor a unique index"
+
+
+def _partition_by(document: Document, section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What parts rows that change must be known of every change: of one that deletes that is the
+    primary key."""
+    mode = accelerating.refresh_mode_of(section.get("refresh_mode"), _connector(document))
+    primary = _columns(section.get("primary_key"))
+    terms = section.get("partition_by")
+    if mode != "changes" or not terms or not isinstance(terms, list | dict | str):
+        return
+    written = terms.values() if isinstance(terms, dict) else terms
+    for text in [written] if isinstance(written, str) else written:
+        try:
+            term = keys.parse(str(text))
+        except ValueError:
+            continue  # Its shape is refused elsewhere.
+        if not isinstance(term, keys.Bucket):
+            yield "partition_by", f"'{text}' cannot part rows that change; write bucket(n, column)"
+        elif primary is not None and term.column not in primary:
+            yield "partition_by", f"'{term.column}' has to be a column of the 'primary_key'"
 
 
 def _columns(text: object) -> frozenset[str] | None:

@@ -3,6 +3,7 @@
 When something here is built, its line goes.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -95,11 +96,16 @@ def _is_any_of(*values: object) -> Callable[[object], bool]:
     return lambda value: (value.lower() if isinstance(value, str) else value) in values
 
 
-def _is_keyed_for_nothing(section: object) -> bool:
-    """Whether there is a primary key where nothing uses it: appends do, within their overlap."""
-    if not isinstance(section, dict) or section.get("refresh_append_overlap"):
+def _is_of_an_index(section: object) -> bool:
+    """Whether there is an action for conflicts over an index; those are errors as yet."""
+    if not _asks("on_conflict", _is_present)(section) or not isinstance(section, dict):
         return False
-    return _asks("primary_key", _is_present)(section)
+    actions, primary = section["on_conflict"], _words(section.get("primary_key"))
+    return isinstance(actions, dict) and any(_words(key) != primary for key in actions)
+
+
+def _words(columns: object) -> frozenset[str]:
+    return frozenset(re.findall(r'"[^"]*"|[^\s(),]+', str(columns or "")))
 
 
 def _is_named(value: object) -> bool:
@@ -107,18 +113,11 @@ def _is_named(value: object) -> bool:
 
 
 _IN_ACCELERATION = tuple(
-    Refusal("acceleration", applies, "remove it or set 'enabled' to false", f"'{key}'")
-    for key, applies in (
-        ("partition_by", _asks("partition_by", _is_present)),
-        ("primary_key", _is_keyed_for_nothing),
-        ("indexes", _asks("indexes", _is_present)),
-        ("on_conflict", _asks("on_conflict", _is_present)),
-        ("replicas", _asks("replicas", _is_named)),
-        ("snapshots", _asks("snapshots", _is_named)),
-        ("refresh_mode", _asks("refresh_mode", _is_any_of("changes"))),
-        ("on_zero_results", _asks("on_zero_results", _is_any_of("use_source"))),
-        ("write_mode", _asks("write_mode", _is_any_of("write_back"))),
-        ("retention_check_interval", _asks("retention_check_interval", _is_present)),
+    Refusal("acceleration", applies, "remove it or set 'enabled' to false", what)
+    for what, applies in (
+        ("'on_conflict' over an index", _is_of_an_index),
+        ("'snapshots'", _asks("snapshots", _is_named)),
+        ("'write_mode'", _asks("write_mode", _is_any_of("write_back"))),
     )
 )
 IN_DATASET = (

@@ -33,16 +33,32 @@ class Ingest(Protocol):
         ...
 
     async def apply(
-        self, name: TableName, changes: Changes, request_id: str | None, deadline_s: float
+        self,
+        name: TableName,
+        changes: Changes,
+        request_id: str | None,
+        deadline_s: float,
+        *,
+        position: str | None = None,
     ) -> int:
         """Make changes durable and visible, all or none; return how many events they came from.
 
-        With a `request_id` that was applied already, nothing is done again.
+        With a `request_id` that was applied already, nothing is done again. A `position` is kept
+        with the changes, of which there may be none; it takes the place of the one before.
 
         Raises:
             QueueFullError: the time passed.
             StreamStoppedError: the dataset goes or is loaded anew.
             ChangesRefusedError: the dataset cannot take them.
             QueryError: applying them failed.
+        """
+        ...
+
+    async def position(self, name: TableName) -> str | None:
+        """Return the last position that is kept with changes; None: there is none.
+
+        Raises:
+            NoDatasetError, NotAcceleratedError: there is no such dataset.
+            StateAwayError: it cannot be looked up now.
         """
         ...

@@ -5,8 +5,8 @@ import logging
 import random
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -14,42 +14,38 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
-from caraway_core.protocols.results import ResultStore
-from caraway_core.tables import StoredTable
-from caraway_scheduler.acceleration import making, refreshing
+from caraway_core.partitions.keys import Bucket, PartitionBy
+from caraway_scheduler.acceleration import partitioning, refreshing
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.counting import Counted, Counting, Ended
-from caraway_scheduler.acceleration.making import Maker, Stored
+from caraway_scheduler.acceleration.head import Head
+from caraway_scheduler.acceleration.making import Stored
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.refreshing import Refreshes
 from caraway_scheduler.acceleration.schedule import Timetable
-from caraway_scheduler.acceleration.versions import (
-    CLAIM_TTL_S,
-    HeldVersion,
-    Superseded,
-    Version,
-    Versions,
-)
+from caraway_scheduler.acceleration.version import Version
+from caraway_scheduler.acceleration.versions import CLAIM_TTL_S
 
 logger = logging.getLogger(__name__)
-KEPT = timedelta(seconds=120)
-"""How long a version stays that new statements do not read any more: some may have begun."""
-_ORPHANED = timedelta(hours=6)
-"""How old chunks are that no version names and that nobody can be making any more."""
 _CLAIM_EVERY_S = CLAIM_TTL_S / 4
-Show = Callable[[TableName, StoredTable], Coroutine[Any, Any, None]]
+_MOST_PARTS = 32
+"""So many loads make one version before it is written anew."""
 Tell = Callable[[TableName, Refreshes, Stored], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a dataset asks for. `origin` changes when its versions are of something else."""
+    """What a dataset asks for.
+
+    Rows are parted by `partition_by`, or by buckets of the `bucketed` column, or not at all.
+    """
 
     name: TableName
     timetable: Timetable
     settings: events.Settings
-    origin: str
     recipe: Recipe
+    partition_by: PartitionBy = field(default_factory=PartitionBy)
+    bucketed: str | None = None
     reopens: bool = False
     """Whether the version of an earlier life of the process needs no refresh at the start."""
 
@@ -61,36 +57,31 @@ class Keeper:
     def __init__(
         self,
         plan: Plan,
-        maker: Maker,
-        versions: Versions,
-        results: ResultStore,
-        show: Show,
+        head: Head,
         tell: Tell,
         schema: Callable[[TableName], pa.Schema],
+        size_bytes: Callable[[TableName], int] = lambda _name: 0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         counting: Counting | None = None,
     ) -> None:
         self._plan = plan
-        self._maker = maker
-        self._versions = versions
-        self._results = results
-        self._show = show
+        self._head = head
         self._tell = tell
         self._schema = schema
+        self._size_bytes = size_bytes
         self._clock = clock
         self._counting = counting or Counting()
         self._counted: Counted | None = None
         self._state = Refreshes(plan.name, plan.settings)
         # None: the source can be read now.
         self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
-        self._held: HeldVersion | None = None
-        self._shown: Version | None = None
         self._run: asyncio.Task[None] | None = None
         self._due: asyncio.TimerHandle | None = None
         self._retry: asyncio.TimerHandle | None = None
         self._has_source = False
         self._ended_at = clock()
         self._stored = Stored()
+        self._awaited: list[tuple[events.RunNumber, asyncio.Future[None]]] = []
 
     @property
     def state(self) -> Refreshes:
@@ -99,7 +90,7 @@ class Keeper:
     @property
     def version(self) -> Version | None:
         """The version that readers have."""
-        return self._shown
+        return self._head.shown
 
     @property
     def stored(self) -> Stored:
@@ -115,6 +106,19 @@ class Keeper:
         refreshing.apply(self._state, asked)
         self._events.put_nowait(asked)
 
+    async def refreshed(self) -> None:
+        """Refresh the dataset, and wait until what is in its source now can be read.
+
+        Raises:
+            RefreshRefusedError: it is not refreshed.
+            CarawayError: the refresh failed.
+        """
+        # One that runs may have read the source before; the next one is asked for by this.
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._awaited.append((events.RunNumber(self._state.runs + 1), ended))
+        self.ask(events.Asked())
+        await ended
+
     def configure(self, settings: events.Settings) -> None:
         """Change what is loaded from the next refresh on."""
         self._events.put_nowait(events.Configured(settings))
@@ -128,6 +132,16 @@ class Keeper:
     def news(self) -> None:
         """The state store has another version, perhaps of another scheduler."""
         self._events.put_nowait(events.Seen(-1))
+
+    def moved(self) -> None:
+        """The head was moved here, by changes."""
+        if self._head.shown is not None:
+            self._events.put_nowait(events.Seen(self._head.shown.number))
+
+    def fail(self, message: str) -> None:
+        """Tell why the dataset has no rows, though nothing is refreshed."""
+        self._state = replace(self._state, error=message)
+        self._say()
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -146,6 +160,8 @@ class Keeper:
             if self._run is not None:
                 self._run.cancel()
                 await asyncio.wait((self._run,))
+            for _, ended in self._awaited:
+                ended.cancel()
 
     async def _persistently(self, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do it, again while the state store is away: an event that was lost would be missed."""
@@ -160,9 +176,8 @@ class Keeper:
             await asyncio.sleep(_CLAIM_EVERY_S)
 
     async def _begin(self) -> None:
-        await self._look()
-        if self._held is not None:
-            await self._take(events.Seen(self._held.version.number))
+        if await self._head.look() is not None:
+            await self._take(events.Seen(-1))
         self._say()
 
     def _begin_timetable(self) -> None:
@@ -174,10 +189,9 @@ class Keeper:
             self._set_due(due)
 
     async def _take(self, event: events.Event) -> None:
-        if isinstance(event, events.Seen):
-            await self._look()
-            held = self._held
-            if held is None or held.version.origin != self._plan.origin:
+        if isinstance(event, events.Seen) and event.version < 0:
+            held = await self._head.look()
+            if held is None:
                 return
             event = events.Seen(held.version.number)
         try:
@@ -201,7 +215,7 @@ class Keeper:
                 if self._run is not None:
                     self._run.cancel()
             case events.Show():
-                await self._show_held()
+                await self._show()
             case events.RetryIn(run, delay_s):
                 if self._retry is not None:
                     self._retry.cancel()
@@ -242,111 +256,101 @@ class Keeper:
         self._run, self._ended_at = None, self._clock()
         counted, self._counted = self._counted, None
         if counted is not None:
-            counted.end(event, self._held.version if self._held else None)
+            held = self._head.held
+            counted.end(event, held.version if held else None)
         self._events.put_nowait(event)
+        self._tell_waiting(event)
+
+    def _tell_waiting(self, event: Ended) -> None:
+        over = [ended for run, ended in self._awaited if run <= event.run]
+        self._awaited = [each for each in self._awaited if each[0] > event.run]
+        for ended in over:
+            if ended.done():
+                continue
+            match event:
+                case events.Succeeded():
+                    ended.set_result(None)
+                case events.Failed(error=error):
+                    ended.set_exception(CarawayError(error))
+                case events.Cancelled():
+                    ended.set_exception(CarawayError("the refresh was stopped"))
 
     async def _make(self, begin: events.Begin) -> int:
-        name = self._plan.name
+        head = self._head
         # Whoever has the claim builds on what is there now, and takes nothing back that comes
         # later: an append that was made of an older version would lose what is newer.
-        await self._look()
-        before = self._held
-        if before is not None and before.version.origin == self._plan.origin:
-            await self._show_held()
-        sql = await self._sql(begin)
-        made = await self._maker.make(name, sql, self._progressed)
-        await self._maker.load(name, self._table(self._next(before, made, sql)))
-        version = self._next(before, made, sql)
-        flipped = await self._versions.flip(name, before, version)
-        if flipped is None:
-            # What was made here is older than what is there now, or was made of what is not.
-            await self._look()
-            raise CarawayError("another scheduler has made a version meanwhile")
-        self._held = flipped
-        await self._remove_old(before.version if before else None, version)
+        async with head.moving:
+            ours = await head.look()
+            await head.show()
+        before = head.held
+        version = await head.load(await self._version(begin, ours.version if ours else None))
+        async with head.moving:
+            await head.flip(before, version)
+            await head.show()
         return version.number
 
-    async def _sql(self, begin: events.Begin) -> str:
+    async def _version(self, begin: events.Begin, before: Version | None) -> Version:
+        """Have the rows of the next version stored."""
         recipe, source, now = self._plan.recipe, self._schema(self._plan.name), self._clock()
-        version = self.version
-        if begin.mode == "full" or version is None:
-            return recipe.full(begin.refresh_sql, source, now)
-        newest = await self._maker.number(recipe.newest(version.schema))
-        return recipe.append(begin.refresh_sql, source, version.schema, newest, now)
+        cut = self._cut(before)
+        if begin.mode == "full" or before is None:
+            return await self._stored_anew(recipe.full(begin.refresh_sql, source, now), cut)
+        newest = await self._head.maker.number(recipe.newest(before.schema))
+        args = (begin.refresh_sql, source, before.schema, newest, now)
+        if not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
+            return await self._stored_anew(recipe.append(*args), cut, before)
+        sql = recipe.added(*args)
+        part = await self._head.maker.make(self._plan.name, sql, self._progressed, cut)
+        if not part.schema.equals(before.schema):
+            return await self._stored_anew(recipe.append(*args), cut, before)
+        parts = (*before.parts, part) if part.chunks else before.parts
+        return self._head.next(before, parts=parts, made_at=now, sql=sql)
 
-    def _next(self, held: HeldVersion | None, made: making.Made, sql: str) -> Version:
-        now, before = self._clock(), held.version if held else None
-        superseded: tuple[Superseded, ...] = ()
+    async def _stored_anew(
+        self, sql: str, cut: PartitionBy, base: Version | None = None
+    ) -> Version:
+        """Have all rows stored; those of the base are among them, with its log."""
+        head = self._head
+        logs = {base.key: base.log} if base is not None and base.log else {}
+        part = await head.maker.make(self._plan.name, sql, self._progressed, cut, logs)
+        return head.anew(part, sql, cut)
+
+    def _cut(self, before: Version | None) -> PartitionBy:
+        """Say by what rows are parted; a number of buckets is chosen once and kept."""
+        plan = self._plan
+        if plan.bucketed is None:
+            return plan.partition_by
         if before is not None:
-            recent = (each for each in before.superseded if now - each.since < KEPT)
-            superseded = (*recent, Superseded(before.key, now))
-        return Version(
-            before.number + 1 if before else 1,
-            made.key,
-            self._maker.place.title,
-            made.answer.schema,
-            made.answer.chunks,
-            now,
-            sql,
-            self._plan.origin,
-            superseded,
-        )
+            return before.cut
+        size_bytes, cores = self._size_bytes(plan.name), self._head.maker.cores
+        buckets = partitioning.default_buckets(size_bytes, 0, cores)
+        return PartitionBy((Bucket(buckets, plan.bucketed),))
 
-    async def _remove_old(self, before: Version | None, version: Version) -> None:
-        """Remove what no statement reads any more, and what failed refreshes left long ago.
-
-        What is not known and not old may be what another scheduler is making.
-        """
-        wanted = {version.key, *(each.key for each in version.superseded)}
-        past = {each.key for each in before.superseded} if before else set()
-        name, now = self._plan.name, self._clock()
-        try:
-            for key in await self._results.keys():
-                made_at = making.made_at(key, name)
-                if made_at is None or key in wanted:
-                    continue
-                if key in past or now - made_at > _ORPHANED:
-                    await self._results.delete(key)
-        except CarawayError as exc:
-            logger.warning("old versions are removed later", extra={"cause": exc.message})
-
-    async def _show_held(self) -> None:
-        assert self._held is not None
-        version = self._held.version
-        if self._shown is None or self._shown.key != version.key:
-            await self._show(self._plan.name, self._table(version))
-            self._shown = version
-
-    def _table(self, version: Version) -> StoredTable:
-        return StoredTable(version.schema, self._maker.place, version.key, version.chunks)
-
-    async def _look(self) -> None:
-        held = await self._versions.current(self._plan.name)
-        if held is not None and held.version.location != self._maker.place.title:
-            held = replace(held, version=replace(held.version, origin=""))
-        self._held = held
+    async def _show(self) -> None:
+        async with self._head.moving:
+            await self._head.show()
 
     async def _claim(self) -> None:
-        while not await self._versions.claim(self._plan.name):
+        while not await self._head.claim():
             await asyncio.sleep(_CLAIM_EVERY_S)
 
     async def _keep_claimed(self) -> None:
         while True:
             await asyncio.sleep(_CLAIM_EVERY_S)
-            if not await self._versions.claim(self._plan.name):
+            if not await self._head.claim():
                 raise CarawayError("another scheduler refreshes the dataset")
 
     async def _release(self) -> None:
-        await self._versions.release(self._plan.name)
+        await self._head.release()
 
     def _progressed(self, stored: Stored) -> None:
         self._stored = stored
 
     def _schedule(self) -> None:
         ended_at = self._ended_at
-        if self._held is not None:
+        if self._head.held is not None:
             # Another scheduler may have made a version since.
-            ended_at = max(ended_at, self._held.version.made_at)
+            ended_at = max(ended_at, self._head.held.version.made_at)
         self._set_due(self._plan.timetable.after(ended_at, random.random()))
 
     def _set_due(self, due: datetime | None) -> None:

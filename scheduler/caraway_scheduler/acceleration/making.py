@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from caraway_core.changes import Log, Logs
 from caraway_core.errors import (
     AnswerCutError,
     ExecutorLostError,
@@ -15,23 +16,18 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import TableName, new_query_id
+from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.dispatch import Dispatch, Statement
 from caraway_core.protocols.storing import StoredChunk, StoreOrder, in_order
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_scheduler.jobs.model import Manifest
+from caraway_scheduler.acceleration.version import Part
 from caraway_scheduler.queries import storing
 
 logger = logging.getLogger(__name__)
 _TRIES = 3
+_WHOLE = PartitionBy()
+_NO_LOGS: Logs = {}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """What was stored for a version, under a key of its own."""
-
-    key: str
-    answer: Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +49,29 @@ class Maker:
     def place(self) -> ResultPlace:
         return self._place
 
-    async def load(self, name: TableName, table: StoredTable) -> None:
+    @property
+    def cores(self) -> int:
+        """Those of all executors together."""
+        return sum(each.cores for each in self._dispatch.executors() if each.is_registered)
+
+    async def load(self, name: TableName, table: StoredTable, log: Log = ()) -> int | None:
         """Bring a version to where it will be read, so that no reader waits for it.
 
-        An executor that is lost meanwhile costs those that read from it later a moment.
+        Returns how many rows it has, if that is known: an executor that is lost meanwhile costs
+        those that read from it later a moment.
 
         Raises:
-            QueryError: it does not fit into memory.
+            QueryError: it does not fit into memory, or has a key twice.
         """
         try:
-            await self._dispatch.load(name, table)
+            return await self._dispatch.load(name, table, log)
         except (ExecutorLostError, OverloadedError, ShuttingDownError) as exc:
             logger.info("a version is loaded later", extra={"dataset": name, "cause": exc.message})
+            return None
+
+    def follow(self, table: StoredTable, log: Log) -> None:
+        """Have statements read a version with this log from now on."""
+        self._dispatch.follow(table, log)
 
     async def number(self, sql: str) -> int | None:
         """Return the one number that a query gives, if it is not NULL."""
@@ -76,16 +83,23 @@ class Maker:
         values = [value.as_py() for batch in batches for value in batch.column(0)]
         return int(values[0]) if values and values[0] is not None else None
 
-    async def make(self, name: TableName, sql: str, on_progress: Callable[[Stored], None]) -> Made:
-        """Store what the statement gives.
+    async def make(
+        self,
+        name: TableName,
+        sql: str,
+        on_progress: Callable[[Stored], None],
+        cut: PartitionBy = _WHOLE,
+        logs: Logs = _NO_LOGS,
+    ) -> Part:
+        """Store what the statement gives, cut into partitions.
 
         Raises:
             QueryError: it failed. What was stored lies under a key that no version names.
         """
         for attempt in range(1, _TRIES + 1):
             key = key_of(name)
-            order = StoreOrder(self._place, key)
-            statement = Statement(sql, {}, store=order, in_background=True)
+            order = StoreOrder(self._place, key, cut=cut)
+            statement = Statement(sql, {}, store=order, in_background=True, logs=logs)
 
             def told(words: list[StoredChunk]) -> None:
                 chunks = in_order(words)
@@ -102,7 +116,7 @@ class Maker:
                 if attempt == _TRIES:
                     raise
             else:
-                return Made(key, answer)
+                return Part(key, answer.schema, answer.chunks)
         raise AssertionError("unreachable")
 
 

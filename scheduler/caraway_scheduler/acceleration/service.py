@@ -1,31 +1,34 @@
-"""All accelerated datasets of a scheduler: one keeper each, and what users ask of them."""
+"""All accelerated datasets of a scheduler, and what users ask of them."""
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
+from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
-from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
-from caraway_scheduler.acceleration import overrides, statements
+from caraway_plugins.changes.target import ChangeTarget
+from caraway_scheduler.acceleration import overrides, plans, statements
 from caraway_scheduler.acceleration import refresh_events as events
-from caraway_scheduler.acceleration.backoff import Retries
+from caraway_scheduler.acceleration.accelerated import Accelerated
 from caraway_scheduler.acceleration.counting import Counting
-from caraway_scheduler.acceleration.keeper import Keeper, Plan
+from caraway_scheduler.acceleration.head import Head
+from caraway_scheduler.acceleration.ingesting import ChangesRefusedError
+from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker, Stored
-from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.refreshing import Refreshes, status
-from caraway_scheduler.acceleration.schedule import Cron, Interval, Schedule, Timetable
-from caraway_scheduler.acceleration.versions import Version, Versions, name_in
+from caraway_scheduler.acceleration.through import Sources
+from caraway_scheduler.acceleration.version import Version
+from caraway_scheduler.acceleration.versions import Versions, name_in
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.catalog.states import DatasetState, ReadyState
+from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
@@ -50,7 +53,8 @@ class Standing:
 
 
 class Accelerations:
-    """Begins and ends keepers as datasets come and go, and follows versions in the state store."""
+    """Begins and ends the work on datasets as they come and go, and follows versions in the state
+    store. It is the `Ingest` of changes, too."""
 
     def __init__(
         self,
@@ -67,66 +71,71 @@ class Accelerations:
         self._maker = Maker(dispatch, place)
         self._versions = Versions(store, owner)
         self._results = results
-        self._keepers: dict[TableName, tuple[Keeper, asyncio.Task[None]]] = {}
-        self._settings: dict[TableName, events.Settings] = {}
+        self._kept: dict[TableName, Accelerated] = {}
 
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
         """Keep a dataset of the manifest, in place of one of its name."""
         self.end(state.name)
         try:
-            plan = plan_of(state.dataset, acceleration, state.ready_state)
+            plan = plans.plan_of(state.dataset, acceleration, state.ready_state)
         except ValueError as exc:
             failure = DatasetError("invalid", f"dataset '{state.name}': {exc}")
             logger.warning("dataset is not accelerated", extra={"reason": failure.message})
             self._catalog.tell(state.name, "error", failure)
             return
-        self._settings[state.name] = plan.settings
-        keeper = Keeper(
-            plan,
+        subject = plans.subject_of(state.dataset, acceleration)
+        head = Head(
+            subject,
             self._maker,
             self._versions,
             self._results,
             self._catalog.show,
+            lambda: datetime.now(UTC),
+            self._catalog.moved,
+        )
+        keeper = Keeper(
+            plan,
+            head,
             self._tell,
             self._catalog.source_schema,
+            self._catalog.source_bytes,
             counting=self.counting,
         )
-        task = asyncio.create_task(keeper.run(), name=f"refresh {state.name}")
-        task.add_done_callback(_tell_failure)
-        self._keepers[state.name] = keeper, task
+        kept = Accelerated(state.dataset, acceleration, plan, head, keeper, self._results)
+        self._kept[state.name] = kept
+        kept.begin()
 
     def end(self, name: TableName) -> None:
         """Keep a dataset no longer."""
-        kept = self._keepers.pop(name, None)
+        kept = self._kept.pop(name, None)
         if kept is not None:
-            kept[1].cancel()
+            kept.cancel()
 
     def source_loaded(self, name: TableName) -> None:
-        kept = self._keepers.get(name)
+        kept = self._kept.get(name)
         if kept is not None:
-            kept[0].source_loaded()
+            kept.keeper.source_loaded()
 
     async def run(self) -> None:
         """Follow versions that other schedulers make, until cancelled."""
         while True:
             try:
                 async for entry in self._versions.watch():
-                    kept = self._keepers.get(name_in(entry))
+                    kept = self._kept.get(name_in(entry))
                     if kept is not None and entry.value:
-                        kept[0].news()
+                        kept.news(entry.revision)
                 return
             except CarawayError as exc:
                 logger.warning("versions are not followed", extra={"cause": exc.message})
-            for keeper, _ in self._keepers.values():
-                keeper.news()
+            for kept in self._kept.values():
+                kept.news()
             await asyncio.sleep(_REWATCH_S)
 
     async def aclose(self) -> None:
-        tasks = [task for _, task in self._keepers.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self._keepers.clear()
+        for kept in self._kept.values():
+            kept.cancel()
+        await asyncio.gather(*(kept.ended() for kept in self._kept.values()))
+        self._kept.clear()
 
     def refresh(self, name: TableName, body: Mapping[str, object]) -> None:
         """Have a dataset refreshed as the body of a request says.
@@ -136,7 +145,7 @@ class Accelerations:
             RefreshRefusedError: it is not refreshed in such a way.
             ValueError: the body holds what it may not.
         """
-        keeper = self._keeper(name)
+        keeper = self._accelerated(name).keeper
         keeper.ask(events.Asked(overrides.read(body, name)))
 
     def set_refresh_sql(self, name: TableName, sql: str | None) -> None:
@@ -144,11 +153,11 @@ class Accelerations:
 
         Raises: as `refresh`.
         """
-        keeper = self._keeper(name)
-        settings = self._settings[name]
+        kept = self._accelerated(name)
+        settings = kept.plan.settings
         if sql is not None:
             settings = replace(settings, refresh_sql=statements.refresh_sql(sql, name))
-        keeper.configure(settings)
+        kept.keeper.configure(settings)
 
     def standing(self, name: TableName) -> Standing:
         """Tell how an accelerated dataset stands.
@@ -156,18 +165,69 @@ class Accelerations:
         Raises:
             NoDatasetError, NotAcceleratedError: there is no such thing.
         """
-        keeper = self._keeper(name)
+        keeper = self._accelerated(name).keeper
         return Standing(keeper.state, keeper.version, keeper.stored)
 
     def standings(self) -> Sequence[Standing]:
         """Tell how all accelerated datasets stand."""
-        keepers = [keeper for keeper, _ in self._keepers.values()]
+        keepers = [kept.keeper for kept in self._kept.values()]
         return [Standing(each.state, each.version, each.stored) for each in keepers]
 
-    def _keeper(self, name: TableName) -> Keeper:
-        kept = self._keepers.get(name)
+    def sources(self) -> Sources:
+        """Tell which datasets take rows for their source, or let it answer for them."""
+        kept = self._kept.items()
+        return Sources(
+            frozenset(name for name, each in kept if each.dataset.access == "read_write"),
+            frozenset(
+                name for name, each in kept if each.acceleration.on_zero_results == "use_source"
+            ),
+        )
+
+    async def refreshed(self, name: TableName) -> None:
+        """Refresh a dataset and wait until that is read. Raises as `Keeper.refreshed`."""
+        await self._accelerated(name).keeper.refreshed()
+
+    def target(self, name: TableName) -> ChangeTarget:
+        """Return what changes of a dataset are read by.
+
+        Raises:
+            NoDatasetError, NotAcceleratedError: there is no such thing.
+            ChangesRefusedError: it takes none.
+        """
+        return self._changing(name).target()
+
+    async def apply(
+        self,
+        name: TableName,
+        made: Changes,
+        request_id: str | None,
+        deadline_s: float,
+        position: str | None = None,
+    ) -> int:
+        """Apply changes to a dataset. Raises as `target` and `Feed.apply`."""
+        feed = self._changing(name).feed
+        assert feed is not None
+        return await feed.apply(made, request_id, deadline_s, position)
+
+    async def position(self, name: TableName) -> str | None:
+        """Return how far the source of a dataset's changes was read. Raises as `target`."""
+        feed = self._changing(name).feed
+        assert feed is not None
+        return feed.position
+
+    def _changing(self, name: TableName) -> Accelerated:
+        kept = self._accelerated(name)
+        if kept.feed is None:
+            raise ChangesRefusedError(
+                f"dataset '{name}' takes no changes: its refresh_mode is "
+                f"'{kept.plan.settings.refresh_mode}', and would have to be 'changes'"
+            )
+        return kept
+
+    def _accelerated(self, name: TableName) -> Accelerated:
+        kept = self._kept.get(name)
         if kept is not None:
-            return kept[0]
+            return kept
         if name not in self._catalog.datasets:
             raise NoDatasetError(f"no dataset '{name}'; GET /v1/datasets lists them")
         raise NotAcceleratedError(
@@ -179,63 +239,3 @@ class Accelerations:
         if refreshes.error:
             error = DatasetError("unavailable", f"dataset '{name}': {refreshes.error}")
         self._catalog.tell(name, status(refreshes), error)
-
-
-def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyState) -> Plan:
-    """Return what a dataset asks for.
-
-    Raises:
-        ValueError: a part of it is not understood; the manifest has been checked before.
-    """
-    name, refresh = TableName(dataset.name), acceleration.refresh
-    sql = statements.refresh_sql(refresh.sql, name) if refresh.sql else None
-    schedule: Schedule | None = None
-    if refresh.period_s is not None:
-        schedule = Interval(refresh.period_s)
-    elif refresh.cron is not None:
-        schedule = Cron(refresh.cron)
-    attempts = refresh.retry_max_attempts
-    settings = events.Settings(
-        refresh_mode=refresh.mode,
-        refresh_sql=sql,
-        ready_state=ready_state,
-        retries=Retries(attempts != 0, attempts),
-        has_time_column=dataset.time_column is not None,
-    )
-    return Plan(
-        name,
-        Timetable(schedule, refresh.on_startup, refresh.jitter_max_s),
-        settings,
-        _origin(dataset, acceleration),
-        _recipe(dataset, acceleration),
-        reopens=acceleration.mode != "memory",
-    )
-
-
-def _recipe(dataset: Dataset, acceleration: Acceleration) -> Recipe:
-    name, kept = TableName(dataset.name), acceleration.retention
-    condition = None
-    if kept is not None and kept.sql:
-        condition = statements.retention_sql(kept.sql, name).condition
-    return Recipe(
-        name,
-        dataset.time_column,
-        dataset.time_format,
-        acceleration.refresh.data_window_s,
-        acceleration.refresh.append_overlap_s or 0.0,
-        acceleration.primary_key,
-        kept.period_s if kept else None,
-        condition,
-        acceleration.sort_by,
-    )
-
-
-def _origin(dataset: Dataset, acceleration: Acceleration) -> str:
-    """Tell what a version is of, without the secrets that lead there."""
-    text = repr((dataset.source, dataset.columns, acceleration.refresh.sql, acceleration.sort_by))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _tell_failure(task: "asyncio.Task[None]") -> None:
-    if not task.cancelled() and (exc := task.exception()) is not None:
-        logger.error("a dataset is not kept any more", exc_info=exc)

@@ -1,61 +1,29 @@
 """Versions of accelerated datasets in the state store: the one that is read, who makes the next.
 
-accelerated/DATASET       the version that is read, and those that statements may still read
-accelerating/DATASET      which scheduler makes the next one; soon gone without renewal
+accelerated/DATASET            the version that is read, and what statements may still read
+accelerated-parts/DATASET/KEY  the chunks that lie under a key, written once
+accelerating/DATASET           which scheduler makes the next one; soon gone without renewal
+
+So a change, which makes a version that differs in its log alone, writes little.
 """
 
-import base64
-import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from urllib.parse import quote, unquote
-
-import pyarrow as pa
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
-from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.state import Entry, StateStore
+from caraway_scheduler.acceleration import version_codec
+from caraway_scheduler.acceleration.version import Part, Superseded, Version
+
+__all__ = ["CLAIM_TTL_S", "HeldVersion", "Part", "Superseded", "Version", "Versions", "name_in"]
 
 VERSIONS = "accelerated/"
+_PARTS = "accelerated-parts/"
 _CLAIMS = "accelerating/"
 CLAIM_TTL_S = 10.0
-_FORMAT = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Superseded:
-    """A version that is not read by new statements any more."""
-
-    key: str
-    since: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """What readers see of a dataset. `sql` is what it was made by, of the source `origin`.
-
-    `location` is where its chunks lie: a version that was made elsewhere is not for us.
-    """
-
-    number: int
-    key: str
-    location: str
-    schema: pa.Schema
-    chunks: tuple[ChunkInfo, ...]
-    made_at: datetime
-    sql: str
-    origin: str
-    superseded: tuple[Superseded, ...] = ()
-
-    @property
-    def rows(self) -> int:
-        return sum(chunk.row_count for chunk in self.chunks)
-
-    @property
-    def size_bytes(self) -> int:
-        return sum(chunk.size_bytes for chunk in self.chunks)
+_READS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +43,37 @@ class Versions:
     def __init__(self, store: StateStore, owner: str) -> None:
         self._store = store
         self._owner = owner.encode()
+        self._parts: dict[TableName, dict[str, Part]] = {}
 
     async def current(self, name: TableName) -> HeldVersion | None:
-        entry = await self._store.get(_key(VERSIONS, name))
-        return HeldVersion(_decode(entry.value), entry.revision) if entry else None
+        """Return the version that is read.
+
+        Raises:
+            CarawayError: it is damaged.
+        """
+        for _ in range(_READS):
+            entry = await self._store.get(_key(VERSIONS, name))
+            if entry is None:
+                return None
+            parts = await self._read(name, version_codec.part_keys(entry.value))
+            if parts is not None:
+                return HeldVersion(version_codec.decode(entry.value, parts), entry.revision)
+            # They went with the version while it was read; there is another one by now.
+        raise CarawayError(f"dataset '{name}': what its version is made of is not known any more")
 
     async def flip(
         self, name: TableName, held: HeldVersion | None, version: Version
     ) -> HeldVersion | None:
         """Make a version the one that is read; None: somebody else has made another one."""
+        known = self._parts.setdefault(name, {})
+        for part in version.parts:
+            if part.key not in known:
+                await self._write(name, part)
+        self._parts[name] = {part.key: part for part in version.parts}
         revision = await self._store.compare_and_set(
-            _key(VERSIONS, name), _encode(version), expected=held.revision if held else None
+            _key(VERSIONS, name),
+            version_codec.encode(version),
+            expected=held.revision if held else None,
         )
         if revision is not None:
             return HeldVersion(version, revision)
@@ -93,8 +81,14 @@ class Versions:
         standing = await self.current(name)
         return standing if standing is not None and standing.version == version else None
 
-    async def forget(self, name: TableName, held: HeldVersion) -> None:
-        await self._store.compare_and_set(_key(VERSIONS, name), None, expected=held.revision)
+    async def forget_parts(self, name: TableName, keys: Iterable[str]) -> None:
+        """Remove what is known of keys that no version names."""
+        for key in keys:
+            entry = await self._store.get(_part_key(name, key))
+            if entry is not None:
+                await self._store.compare_and_set(
+                    _part_key(name, key), None, expected=entry.revision
+                )
 
     async def names(self) -> Sequence[TableName]:
         """Return the datasets that have a version."""
@@ -104,9 +98,12 @@ class Versions:
         """Yield the entries of datasets whose version changes."""
         return self._store.watch(VERSIONS)
 
-    async def claim(self, name: TableName) -> bool:
-        """Become, or stay, the one scheduler that makes the next version; renew it in time."""
-        key = _key(_CLAIMS, name)
+    async def claim(self, name: TableName, work: str = "") -> bool:
+        """Become, or stay, the one scheduler that does a work; renew it in time.
+
+        Without a name it is making the next version.
+        """
+        key = _key(_CLAIMS, name) + work
         entry = await self._store.get(key)
         if entry is not None and entry.value != self._owner:
             return False
@@ -116,11 +113,31 @@ class Versions:
         )
         return written is not None
 
-    async def release(self, name: TableName) -> None:
-        key = _key(_CLAIMS, name)
+    async def release(self, name: TableName, work: str = "") -> None:
+        key = _key(_CLAIMS, name) + work
         entry = await self._store.get(key)
         if entry is not None and entry.value == self._owner:
             await self._store.compare_and_set(key, None, expected=entry.revision)
+
+    async def _read(self, name: TableName, keys: Sequence[str]) -> dict[str, Part] | None:
+        known = self._parts.get(name, {})
+        parts: dict[str, Part] = {}
+        for key in keys:
+            part = known.get(key)
+            if part is None:
+                entry = await self._store.get(_part_key(name, key))
+                if entry is None:
+                    return None
+                part = version_codec.decode_part(key, entry.value)
+            parts[key] = part
+        self._parts[name] = parts
+        return parts
+
+    async def _write(self, name: TableName, part: Part) -> None:
+        # Written before, by an attempt whose answer was lost, it is the same.
+        await self._store.compare_and_set(
+            _part_key(name, part.key), version_codec.encode_part(part), expected=None
+        )
 
 
 def name_in(entry: Entry) -> TableName:
@@ -132,42 +149,5 @@ def _key(prefix: str, name: TableName) -> str:
     return prefix + quote(name, safe="")
 
 
-def _encode(version: Version) -> bytes:
-    document = {
-        "format": _FORMAT,
-        "number": version.number,
-        "key": version.key,
-        "location": version.location,
-        "schema": base64.b64encode(version.schema.serialize()).decode(),
-        "chunks": [[c.index, c.row_count, c.size_bytes, c.sha256] for c in version.chunks],
-        "made_at": version.made_at.isoformat(),
-        "sql": version.sql,
-        "origin": version.origin,
-        "superseded": [[each.key, each.since.isoformat()] for each in version.superseded],
-    }
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _decode(stored: bytes) -> Version:
-    try:
-        document = json.loads(stored)
-        if document["format"] > _FORMAT:
-            raise CarawayError(
-                "a newer version of Caraway made this version of an accelerated dataset; run that"
-            )
-        return Version(
-            document["number"],
-            document["key"],
-            document["location"],
-            pa.ipc.read_schema(pa.py_buffer(base64.b64decode(document["schema"]))),
-            tuple(ChunkInfo(*chunk) for chunk in document["chunks"]),
-            datetime.fromisoformat(document["made_at"]),
-            document["sql"],
-            document["origin"],
-            tuple(
-                Superseded(key, datetime.fromisoformat(since))
-                for key, since in document["superseded"]
-            ),
-        )
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as exc:
-        raise CarawayError(f"the version of an accelerated dataset is damaged: {exc}") from exc
+def _part_key(name: TableName, key: str) -> str:
+    return f"{_key(_PARTS, name)}/{key}"

@@ -17,7 +17,7 @@ from caraway_core.manifest import Dataset, Manifest, SecretResolver, View, arrow
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.tables import StoredTable, TableSpec, ViewTable
+from caraway_core.tables import FilesTable, StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import backoff, changes
 from caraway_scheduler.catalog.states import DatasetState, ReadyState, Status, ViewState
 
@@ -54,6 +54,7 @@ class Catalog:
         self.datasets: dict[TableName, DatasetState] = {}
         self.views: dict[TableName, ViewState] = {}
         self.version = CatalogVersion(0)
+        self.moves = 0
         self.on_progress: Listener = lambda _state: None
         self.accelerator: Accelerator | None = None
         self._dispatch = dispatch
@@ -71,9 +72,17 @@ class Catalog:
         self._settled: dict[TableName, asyncio.Event] = {}
 
     @property
+    def state(self) -> CatalogVersion:
+        """A number that grows with every change of what statements read."""
+        return CatalogVersion(self.version + self.moves)
+
+    @property
     def writable(self) -> frozenset[TableName]:
+        """The tables that take rows: of an accelerated dataset that is its source."""
         return frozenset(
-            name for name, state in self.datasets.items() if state.dataset.access == "read_write"
+            source_of(name) if state.is_accelerated else name
+            for name, state in self.datasets.items()
+            if state.dataset.access == "read_write"
         )
 
     async def apply(self, manifest: Manifest, secrets: SecretResolver) -> changes.Changes:
@@ -102,6 +111,11 @@ class Catalog:
             state.version = version
             await self._install()
 
+    def moved(self) -> None:
+        """Take note that rows of an accelerated dataset are not those that they were."""
+        self.moves += 1
+        self.on_change()
+
     def source_schema(self, name: TableName) -> pa.Schema:
         """Return the schema of what an accelerated dataset is loaded from.
 
@@ -112,6 +126,12 @@ class Catalog:
         if state is None or state.spec is None or isinstance(state.spec, ViewTable):
             raise DatasetError("unavailable", f"dataset '{name}': its source is not loaded")
         return state.spec.schema
+
+    def source_bytes(self, name: TableName) -> int:
+        """Return how large the source of an accelerated dataset is, as far as that is known."""
+        state = self.datasets.get(name)
+        spec = state.spec if state is not None else None
+        return sum(scan.size_bytes for scan in spec.scans) if isinstance(spec, FilesTable) else 0
 
     def tell(self, name: TableName, status: Status, error: DatasetError | None) -> None:
         """Take note of how an accelerated dataset stands."""

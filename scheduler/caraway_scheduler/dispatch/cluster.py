@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
+from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import (
@@ -106,15 +107,19 @@ class ClusterDispatch:
                     raise
         raise AssertionError("unreachable")
 
-    async def load(self, table: TableName, spec: StoredTable) -> None:
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        raise NotImplementedError
+
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Have each executor bring the chunks into memory that will be its share.
 
         A small table is read whole by whichever executor is asked, when it is.
         """
         chunks = stored.pieces(spec)
+        rows = sum(each.row_count for each in spec.chunks)
         ready = self._ready()
         if not ready or self._policy.is_small_table(sum(each.size_bytes for each in chunks)):
-            return
+            return rows
         slots = Slots(self._ready, len(ready))
         dealt = shares.place(chunks, slots.names)
         await asyncio.gather(
@@ -125,6 +130,7 @@ class ClusterDispatch:
                 for number, pieces in enumerate(dealt)
             )
         )
+        return rows
 
     def progress(self, query_id: QueryId) -> Progress | None:
         query = self._under_way.get(query_id)

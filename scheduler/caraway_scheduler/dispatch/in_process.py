@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from caraway_core.changes import Log
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.manifest import memory
 from caraway_core.protocols.dispatch import (
@@ -66,8 +67,12 @@ class InProcessDispatch:
             raise
         return _Counted(stream, self._count)
 
-    async def load(self, table: TableName, spec: StoredTable) -> None:
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         await self._executor.load(table, spec)
+        return sum(chunk.row_count for chunk in spec.chunks)
+
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        raise NotImplementedError
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return None

@@ -295,20 +295,32 @@ def test_sources_of_changes_refresh_by_changes() -> None:
 @pytest.mark.parametrize(
     "keys",
     [
-        "partition_by: a",
-        "primary_key: a",
-        "replicas: 2",
-        "refresh_mode: changes",
-        "on_zero_results: use_source",
+        "snapshots: enabled",
+        "write_mode: write_back",
+        "on_conflict: {b: drop}, primary_key: a, indexes: {b: unique}",
     ],
 )
 def test_keys_that_do_nothing_yet_are_refused(
     write: Write, monkeypatch: pytest.MonkeyPatch, keys: str
 ) -> None:
     monkeypatch.undo()
-    with pytest.raises(ManifestError, match=f"'{keys.partition(':')[0]}' is not implemented yet"):
+    with pytest.raises(ManifestError, match=f"'{keys.partition(':')[0]}'.* is not implemented yet"):
         load(write("name: a\n" + dataset(keys)))
     load(write("name: a\n" + dataset(f"enabled: false, {keys}")))
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("partition_by: [a]", "'a' cannot part rows that change"),
+        ("partition_by: ['bucket(4, b)']", "'b' has to be a column of the 'primary_key'"),
+    ],
+)
+def test_rows_that_change_are_parted_by_their_key(
+    refuses: Refuses, keys: str, message: str
+) -> None:
+    problems = refuses(dataset(f"refresh_mode: changes, primary_key: a, {keys}"))
+    assert any(message in problem for problem in problems), problems
 
 
 def test_keys_that_work_are_taken(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.backoff import Retries
 from caraway_scheduler.acceleration.counting import Counting, Ended
+from caraway_scheduler.acceleration.head import Head, Subject
 from caraway_scheduler.acceleration.keeper import Keeper, Plan
 from caraway_scheduler.acceleration.making import Maker
 from caraway_scheduler.acceleration.recipes import Recipe
@@ -97,11 +99,15 @@ class Kept:
         self.dispatch = dispatch
         settings = events.Settings(retries=Retries(False, 0))
         self.keeper = Keeper(
-            Plan(NAME, Timetable(), settings, "origin", Recipe(NAME)),
-            Maker(dispatch, place),
-            Versions(store, "one"),
-            FolderResultStore.at(place),
-            _show,
+            Plan(NAME, Timetable(), settings, Recipe(NAME)),
+            Head(
+                Subject(NAME, "origin"),
+                Maker(dispatch, place),
+                Versions(store, "one"),
+                FolderResultStore.at(place),
+                _show,
+                lambda: datetime.now(UTC),
+            ),
             lambda *_: None,
             lambda _name: pa.schema([("id", pa.int64())]),
             counting=self.counting,

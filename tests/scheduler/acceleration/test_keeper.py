@@ -19,6 +19,7 @@ from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.backoff import Retries
+from caraway_scheduler.acceleration.head import Head, Subject
 from caraway_scheduler.acceleration.keeper import Keeper, Plan
 from caraway_scheduler.acceleration.making import Maker, Stored
 from caraway_scheduler.acceleration.recipes import Recipe
@@ -103,20 +104,22 @@ class Site:
             NAME,
             Timetable(),
             events.Settings(retries=Retries(attempts != 0, attempts)),
-            "origin",
             Recipe(NAME),
             reopens=True,
         )
-        keeper = Keeper(
-            plan,
+
+        def clock() -> datetime:
+            return datetime.now(UTC) + ahead
+
+        head = Head(
+            Subject(NAME, "origin"),
             Maker(dispatch, self.place),
             Versions(store, scheduler),
             FolderResultStore.at(self.place),
             show,
-            tell,
-            lambda _name: SCHEMA,
-            clock=lambda: datetime.now(UTC) + ahead,
+            clock,
         )
+        keeper = Keeper(plan, head, tell, lambda _name: SCHEMA, clock=clock)
         working = asyncio.create_task(keeper.run())
         following = asyncio.create_task(_follow(Versions(store, scheduler), keeper))
         for task in (working, following):

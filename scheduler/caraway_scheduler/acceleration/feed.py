@@ -1,0 +1,240 @@
+"""Changes to one dataset on their way: queued, logged together, and read before they are answered.
+
+Requests that wait are logged as one entry, in their order, which makes them cheap when they are
+many. An entry is in the result store first, then in the memory of those who will read it; it
+counts when the state store names it; and the requests are answered when statements read it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+import pyarrow as pa
+
+from caraway_core import changes
+from caraway_core.changes import Changes, LogEntry
+from caraway_core.errors import CarawayError, QueryError
+from caraway_core.partitions.keys import PartitionBy
+from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_scheduler.acceleration import making
+from caraway_scheduler.acceleration.head import Head, MovedError
+from caraway_scheduler.acceleration.ingesting import QueueFullError, StreamStoppedError
+from caraway_scheduler.acceleration.version import Part, Version
+
+logger = logging.getLogger(__name__)
+MOST_WAITING = 256
+_MOST_REQUESTS = 64
+_MOST_ROWS = 50_000
+_KEPT_REQUESTS = 1000
+_TRIES = 16
+
+
+@dataclass(slots=True)
+class _Request:
+    changes: Changes
+    request_id: str | None
+    position: str | None
+    applied: "asyncio.Future[int]" = field(compare=False)
+    has_begun: bool = False
+
+
+class Feed:
+    """Applies changes to one dataset, for one scheduler; several may do so at once."""
+
+    def __init__(
+        self,
+        head: Head,
+        results: ResultStore,
+        schema: Callable[[], pa.Schema],
+        cut: Callable[[], PartitionBy],
+        on_moved: Callable[[], None],
+    ) -> None:
+        self._head = head
+        self._results = results
+        self._schema = schema
+        self._cut = cut
+        self._on_moved = on_moved
+        self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
+        self._log_key, self._entries, self._base = "", 0, ""
+        self._is_stopped = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the dataset, once it can be read."""
+        shown = self._head.shown
+        return shown.schema if shown is not None else self._schema()
+
+    @property
+    def position(self) -> str | None:
+        """How far the source of the changes has been read, as was told with them."""
+        held = self._head.ours
+        return (held.version.position or None) if held else None
+
+    async def begin(self) -> None:
+        """Have a version to change: the one that stands, or one without rows.
+
+        Raises:
+            CarawayError: what stands is of other columns or keys, and would be lost.
+        """
+        head = self._head
+        async with head.moving:
+            if await head.look() is None:
+                if head.held is not None and head.held.version.origin:
+                    raise CarawayError(
+                        "its rows were kept with another source, other columns or another primary "
+                        "key, and came as changes, which cannot be loaded again; set these back, "
+                        "or choose another name for the dataset"
+                    )
+                part = Part(making.key_of(head.name), self._schema(), ())
+                with suppress(MovedError):
+                    await head.flip(head.held, head.anew(part, "", self._cut()))
+            await head.show()
+        self._on_moved()
+
+    async def run(self) -> None:
+        """Apply what comes until cancelled; what then waits is refused."""
+        requests: list[_Request] = []
+        try:
+            while True:
+                requests = await self._next()
+                await self._apply(requests)
+        finally:
+            self._is_stopped = True
+            while not self._waiting.empty():
+                requests.append(self._waiting.get_nowait())
+            for each in requests:
+                _fail(each, StreamStoppedError(f"dataset '{self._head.name}' has been stopped"))
+
+    async def apply(
+        self,
+        made: Changes,
+        request_id: str | None,
+        deadline_s: float,
+        position: str | None = None,
+    ) -> int:
+        """Apply the changes of one request; they are durable, and read by what comes after.
+
+        Raises:
+            QueueFullError: there was no place in the queue, or no answer, within the time.
+            StreamStoppedError: the dataset has gone.
+            CarawayError: they cannot be applied; none of them is.
+        """
+        name = self._head.name
+        if self._is_stopped:
+            raise StreamStoppedError(f"dataset '{name}' takes no changes any more")
+        request = _Request(made, request_id, position, asyncio.get_running_loop().create_future())
+        try:
+            async with asyncio.timeout(deadline_s):
+                await self._waiting.put(request)
+                if self._is_stopped:
+                    raise StreamStoppedError(f"dataset '{name}' takes no changes any more")
+                return await request.applied
+        except TimeoutError:
+            state = (
+                "they were being written and may be applied or not; send them again"
+                if request.has_begun
+                else "none of them is applied; send fewer at once, or later"
+            )
+            raise QueueFullError(
+                f"dataset '{name}': changes were not applied within {deadline_s:.0f} s; {state}"
+            ) from None
+
+    async def _next(self) -> list[_Request]:
+        requests = [await self._waiting.get()]
+        rows = requests[0].changes.rows.num_rows
+        while len(requests) < _MOST_REQUESTS and rows < _MOST_ROWS and not self._waiting.empty():
+            requests.append(self._waiting.get_nowait())
+            rows += requests[-1].changes.rows.num_rows
+        return requests
+
+    async def _apply(self, requests: Sequence[_Request]) -> None:
+        wanted = [each for each in requests if not each.applied.done()]
+        for each in wanted:
+            each.has_begun = True
+        try:
+            await self._log(wanted)
+        except CarawayError as exc:
+            if len(wanted) > 1 and isinstance(exc, QueryError):
+                # One of them may be at fault; the others are not to suffer for it.
+                for each in wanted:
+                    await self._apply([each])
+                return
+            for each in wanted:
+                _fail(each, exc)
+        except Exception:
+            logger.exception("changes were not applied", extra={"dataset": self._head.name})
+            for each in wanted:
+                _fail(each, CarawayError("internal error"))
+
+    async def _log(self, requests: Sequence[_Request]) -> None:
+        head = self._head
+        async with head.moving:
+            for _ in range(_TRIES):
+                if head.ours is None and await head.look() is None:
+                    raise StreamStoppedError(f"dataset '{head.name}' has no rows to change")
+                assert head.held is not None
+                standing = head.held.version
+                new = _unknown(requests, standing.requests)
+                try:
+                    if new:
+                        await self._move(standing, new)
+                    await head.show()
+                except MovedError:
+                    continue
+                for each in requests:
+                    if not each.applied.done():
+                        each.applied.set_result(each.changes.received)
+                self._on_moved()
+                return
+        raise CarawayError(f"dataset '{head.name}': others change it all the time; send it again")
+
+    async def _move(self, standing: Version, requests: Sequence[_Request]) -> None:
+        head = self._head
+        joined = changes.joined([each.changes for each in requests])
+        log = standing.log
+        if joined.rows.num_rows:
+            log = (*log, await self._write(standing, joined.rows))
+        ids = [each.request_id for each in requests if each.request_id is not None]
+        positions = [each.position for each in requests if each.position is not None]
+        version = head.next(
+            standing,
+            log=log,
+            position=positions[-1] if positions else standing.position,
+            requests=(*standing.requests, *ids)[-_KEPT_REQUESTS:],
+        )
+        before = head.held
+        await head.flip(before, await head.load(version))
+
+    async def _write(self, standing: Version, rows: pa.Table) -> LogEntry:
+        """Store an entry, under a key that goes with the base, and that nobody else writes to."""
+        if self._base != standing.key:
+            self._base, self._log_key = standing.key, making.key_of(self._head.name)
+        self._entries += 1
+        batches = rows.combine_chunks().to_batches()
+        write = partial(self._results.write_chunk, self._log_key, self._entries)
+        chunk = await write(rows.schema, batches)
+        return LogEntry(_keyed(chunk, self._log_key), time.time_ns() // 1_000_000)
+
+
+def _unknown(requests: Sequence[_Request], applied: Sequence[str]) -> list[_Request]:
+    """Leave out requests that were sent again after they had been applied, or are here twice."""
+    known = set(applied)
+    new = []
+    for each in requests:
+        if each.request_id is None or each.request_id not in known:
+            new.append(each)
+            known.add(each.request_id or "")
+    return new
+
+
+def _keyed(chunk: ChunkInfo, key: str) -> ChunkInfo:
+    return ChunkInfo(chunk.index, chunk.row_count, chunk.size_bytes, chunk.sha256, "", key)
+
+
+def _fail(request: _Request, exc: CarawayError) -> None:
+    if not request.applied.done():
+        request.applied.set_exception(exc)

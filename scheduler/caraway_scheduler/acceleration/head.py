@@ -1,0 +1,195 @@
+"""The version of one dataset that readers have, and how they move from one to the next.
+
+Whoever makes versions, be it by a refresh, by changes or in the upkeep, moves the head; so readers
+of this process see each version once, in order, and whole.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import TableName
+from caraway_core.partitions.keys import PartitionBy
+from caraway_core.protocols.results import ResultStore
+from caraway_core.tables import Keys, StoredTable
+from caraway_scheduler.acceleration import making
+from caraway_scheduler.acceleration.making import Maker
+from caraway_scheduler.acceleration.version import Part, Superseded, Version
+from caraway_scheduler.acceleration.versions import HeldVersion, Versions
+
+logger = logging.getLogger(__name__)
+KEPT = timedelta(seconds=120)
+"""How long a version stays that new statements do not read any more: some may have begun."""
+_ORPHANED = timedelta(hours=6)
+"""How old chunks are that no version names and that nobody can be making any more."""
+_UNFOLLOWED_S = 30.0
+Show = Callable[[TableName, StoredTable], Coroutine[Any, Any, None]]
+
+
+class MovedError(CarawayError):
+    """Somebody else has made another version meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Of what a head is: a dataset, and how its rows are kept.
+
+    `origin` changes when versions are of something else.
+    """
+
+    name: TableName
+    origin: str
+    keys: Keys | None = None
+    is_mapped: bool = False
+    replicas: int = 1
+
+
+class Head:
+    """`moving` is held by whoever flips versions here or shows them, so that each is shown."""
+
+    def __init__(
+        self,
+        subject: Subject,
+        maker: Maker,
+        versions: Versions,
+        results: ResultStore,
+        show: Show,
+        clock: Callable[[], datetime],
+        on_moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.subject = subject
+        self.maker = maker
+        self.clock = clock
+        self.moving = asyncio.Lock()
+        self.held: HeldVersion | None = None
+        self.shown: Version | None = None
+        self._versions = versions
+        self._results = results
+        self._show = show
+        self._on_moved = on_moved
+
+    @property
+    def name(self) -> TableName:
+        return self.subject.name
+
+    @property
+    def ours(self) -> HeldVersion | None:
+        """The version that stands, if it is of this origin, in this place."""
+        held = self.held
+        if held is None or held.version.origin != self.subject.origin:
+            return None
+        return held
+
+    async def look(self) -> HeldVersion | None:
+        """Read which version stands; returns it if it is ours."""
+        held = await self._versions.current(self.name)
+        if held is not None and held.version.location != self.maker.place.title:
+            held = replace(held, version=replace(held.version, origin=""))
+        self.held = held
+        return self.ours
+
+    async def load(self, version: Version) -> Version:
+        """Bring a version to where it will be read, and count its rows.
+
+        Raises:
+            QueryError: it cannot be read, or does not fit, or has a key twice.
+        """
+        rows = await self.maker.load(self.name, self.table(version), version.log)
+        # Without a log a version of no keys has all the rows that were stored.
+        counts = rows is not None and bool(version.log or self.subject.keys)
+        return replace(version, live_rows=rows if counts else None)
+
+    async def flip(self, before: HeldVersion | None, version: Version) -> None:
+        """Make it the version that stands, in place of one that was looked at.
+
+        Raises:
+            MovedError: that one does not stand any more.
+        """
+        flipped = await self._versions.flip(self.name, before, version)
+        if flipped is None:
+            # What was made here is older than what is there now, or was made of what is not.
+            await self.look()
+            raise MovedError("another scheduler has made a version meanwhile")
+        self.held = flipped
+        await self._remove_old(before.version if before else None, version)
+
+    async def show(self) -> None:
+        """Have readers see the version that stands, if it is ours."""
+        held = self.ours
+        if held is None:
+            return
+        version, table = held.version, self.table(held.version)
+        before = self.shown
+        if before == version:
+            return
+        if version.log or (before is not None and before.log):
+            self.maker.follow(table, version.log)
+        if before is None or before.key != version.key:
+            await self._show(self.name, table)
+            if before is not None and before.log:
+                # Statements that have begun know the log that they read; for a while longer
+                # there may be some that are about to.
+                loop = asyncio.get_running_loop()
+                loop.call_later(_UNFOLLOWED_S, self.maker.follow, self.table(before), ())
+        self.shown = version
+        self._on_moved()
+
+    def next(self, version: Version, **changed: Any) -> Version:
+        """Return what comes after a version: what it does not need any more is superseded."""
+        now = self.clock()
+        following = replace(version, number=version.number + 1, **changed)
+        recent = [each for each in version.superseded if now - each.since < KEPT]
+        past = [Superseded(key, now) for key in sorted(version.keys - following.keys)]
+        return replace(following, superseded=(*recent, *past))
+
+    def anew(self, part: Part, sql: str, cut: PartitionBy) -> Version:
+        """Return a version of nothing but this part, to stand after the one that does."""
+        held, now, location = self.held, self.clock(), self.maker.place.title
+        origin = self.subject.origin
+        if held is None:
+            return Version(1, (part,), location, now, sql, origin, cut=cut)
+        return self.next(
+            held.version,
+            parts=(part,),
+            location=location,
+            made_at=now,
+            sql=sql,
+            origin=origin,
+            cut=cut,
+            log=(),
+            live_rows=None,
+        )
+
+    def table(self, version: Version) -> StoredTable:
+        subject = self.subject
+        return version.table(self.maker.place, subject.keys, is_mapped=subject.is_mapped)
+
+    async def claim(self, work: str = "") -> bool:
+        return await self._versions.claim(self.name, work)
+
+    async def release(self, work: str = "") -> None:
+        await self._versions.release(self.name, work)
+
+    async def _remove_old(self, before: Version | None, version: Version) -> None:
+        """Remove what no statement reads any more, and what failed refreshes left long ago.
+
+        What is not known and not old may be what another scheduler is making.
+        """
+        wanted = version.keys | {each.key for each in version.superseded}
+        past = {each.key for each in before.superseded} if before else set()
+        if before is not None and before.key == version.key and not past - wanted:
+            return  # A change; there is nothing to look for.
+        try:
+            for key in await self._results.keys():
+                made_at = making.made_at(key, self.name)
+                if made_at is None or key in wanted:
+                    continue
+                if key in past or self.clock() - made_at > _ORPHANED:
+                    await self._results.delete(key)
+                    await self._versions.forget_parts(self.name, [key])
+        except CarawayError as exc:
+            logger.warning("old versions are removed later", extra={"cause": exc.message})

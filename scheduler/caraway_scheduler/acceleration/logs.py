@@ -1,0 +1,80 @@
+"""Logs of changes as a whole: read back, gathered into fewer entries, and what is kept of one.
+
+What is kept when a log has become part of its base are the places in their source of the changes
+to each key, so that changes that come late, or twice, are still told from new ones.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_core.changes import OFFSET, OP, SOURCE_BYTES, Log, Op
+from caraway_core.protocols.results import ResultStore
+
+MOST_ENTRIES = 64
+SMALL_ROWS = 8192
+MOST_REMEMBERED = 200_000
+_AFTER: dict[int, Op] = {
+    Op.UPSERT: Op.SEEN,
+    Op.KEEP: Op.SEEN,
+    Op.SEEN: Op.SEEN,
+    Op.DELETE: Op.GONE,
+    Op.GONE: Op.GONE,
+}
+
+
+def tail(log: Log) -> int:
+    """Return how many of the last entries are small and many enough to be gathered into one."""
+    if len(log) <= MOST_ENTRIES:
+        return 0
+    count = 0
+    for entry in reversed(log):
+        if entry.chunk.row_count >= SMALL_ROWS:
+            break
+        count += 1
+    return count if count > 1 else len(log)
+
+
+async def read(results: ResultStore, log: Log) -> pa.Table:
+    """Return the changes of a log, in order; it has entries.
+
+    Raises:
+        ExecutionError: an entry is missing or damaged.
+    """
+    batches: list[pa.RecordBatch] = []
+    for entry in log:
+        batches += [each async for each in results.read_chunk(entry.chunk.key, entry.chunk)]
+    return pa.Table.from_batches(batches)
+
+
+def remembered(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
+    """Return, for each key and source, the change with the greatest offset; None if there is none.
+
+    A TRUNCATE forgets nothing: what is older than it must not come back.
+    """
+    placed = rows.filter(pc.is_valid(rows[OFFSET]))
+    if not placed.num_rows or not keys:
+        return None
+    offsets = placed[OFFSET].to_pylist()
+    ops = placed[OP].to_pylist()
+    columns = [placed[key].to_pylist() for key in keys]
+    last: dict[tuple[Any, ...], int] = {}
+    for number, (offset, op, *key) in enumerate(zip(offsets, ops, *columns, strict=True)):
+        if op not in _AFTER:
+            continue
+        at = (offset[:SOURCE_BYTES], *key)
+        known = last.pop(at, None)
+        # Put last: what was changed longest ago is forgotten first.
+        last[at] = number if known is None or offset >= offsets[known] else known
+    chosen = list(last.values())[-MOST_REMEMBERED:]
+    if not chosen:
+        return None
+    kept = placed.take(pa.array(chosen))
+    arrays = [
+        column if name in (*keys, OFFSET) else pa.nulls(len(chosen), column.type)
+        for name, column in zip(kept.column_names, kept.columns, strict=True)
+    ]
+    arrays[kept.column_names.index(OP)] = pa.array([_AFTER[ops[n]] for n in chosen], pa.int8())
+    return pa.Table.from_arrays(arrays, schema=kept.schema)

@@ -1,0 +1,198 @@
+"""Dispatch that goes through an accelerated dataset to its source, where the manifest wants that.
+
+What is inserted goes to the source, and is read from the dataset when the statement ends. A query
+that finds nothing is asked of the source, where `on_zero_results` says so.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import pyarrow as pa
+
+from caraway_core.changes import Log
+from caraway_core.errors import CarawayError, QueryError
+from caraway_core.ids import QueryId, TableName
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    CatalogSnapshot,
+    Dispatch,
+    ExecutorStatus,
+    Progress,
+    Statement,
+)
+from caraway_core.tables import StoredTable
+from caraway_scheduler.acceleration import texts
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Which accelerated datasets take rows, and which have their source answer for them."""
+
+    taking: frozenset[TableName] = frozenset()
+    answering: frozenset[TableName] = frozenset()
+
+
+class Accelerations(Protocol):
+    """What knows the accelerated datasets."""
+
+    def sources(self) -> Sources: ...
+
+    async def refreshed(self, name: TableName) -> None:
+        """Have what is in the source of a dataset now read from the dataset.
+
+        Raises:
+            CarawayError: that failed, or is not to be.
+        """
+        ...
+
+
+class SourceDispatch:
+    """Another dispatch, with statements written anew where they have to reach a source."""
+
+    def __init__(self, inner: Dispatch) -> None:
+        self._inner = inner
+        self._accelerations: Accelerations | None = None
+
+    @property
+    def inner(self) -> Dispatch:
+        """The dispatch that keeps to what a statement says."""
+        return self._inner
+
+    def attach(self, accelerations: Accelerations) -> None:
+        """Learn of accelerated datasets; there are none before."""
+        self._accelerations = accelerations
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        known = self._accelerations
+        if known is None:
+            return await self._inner.execute(query_id, statement)
+        sources = known.sources()
+        if statement.writable and sources.taking:
+            found = texts.insertion(statement.sql, sources.taking)
+            if found is not None:
+                inserted = replace(statement, sql=found.sql)
+                stream = await self._inner.execute(query_id, inserted)
+                return _Inserted(stream, found.dataset, known.refreshed)
+        stream = await self._inner.execute(query_id, statement)
+        if not sources.answering or stream.written is not None:
+            return stream
+        sql = texts.over_sources(statement.sql, sources.answering)
+        if sql is None:
+            return stream
+        again = replace(statement, sql=sql)
+        return _Answered(stream, lambda: self._inner.execute(query_id, again))
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        return await self._inner.install(snapshot)
+
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        return await self._inner.load(table, spec, log)
+
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        self._inner.follow(spec, log)
+
+    def progress(self, query_id: QueryId) -> Progress | None:
+        return self._inner.progress(query_id)
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        return self._inner.executors()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Passed:
+    """A stream that is passed on."""
+
+    def __init__(self, stream: BatchStream) -> None:
+        self._stream = stream
+        self._batches = aiter(stream)
+        self.schema = stream.schema
+        self.reads_only_catalog = stream.reads_only_catalog
+        self.written = stream.written
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        return await anext(self._batches)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Inserted(_Passed):
+    """The answer to an INSERT, which ends when the rows can be read."""
+
+    def __init__(
+        self,
+        stream: BatchStream,
+        dataset: TableName,
+        refreshed: Callable[[TableName], Awaitable[None]],
+    ) -> None:
+        super().__init__(stream)
+        self.written = dataset
+        self._refreshed = refreshed
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await super().__anext__()
+        except StopAsyncIteration:
+            try:
+                await self._refreshed(self.written or TableName(""))
+            except CarawayError as exc:
+                # The rows are where they should be; a later refresh brings them.
+                extra = {"dataset": self.written, "cause": exc.message}
+                logger.warning("inserted rows are read later", extra=extra)
+            raise
+
+
+class _Answered(_Passed):
+    """The answer of a dataset, or of its source if that has no rows."""
+
+    def __init__(self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]]) -> None:
+        super().__init__(stream)
+        self._again: Callable[[], Awaitable[BatchStream]] | None = again
+
+    async def __anext__(self) -> pa.RecordBatch:
+        while True:
+            try:
+                batch = await anext(self._batches)
+            except StopAsyncIteration:
+                if self._again is None:
+                    raise
+                await self._turn(self._again)
+                continue
+            if batch.num_rows:
+                self._again = None
+            return self._fitting(batch)
+
+    async def _turn(self, again: Callable[[], Awaitable[BatchStream]]) -> None:
+        self._again = None
+        await self._stream.aclose()
+        self._stream = await again()
+        self._batches = aiter(self._stream)
+
+    def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows in the columns that were announced.
+
+        Raises:
+            QueryError: the source has others by now.
+        """
+        if batch.schema.equals(self.schema):
+            return batch
+        try:
+            columns = [
+                column.cast(field.type)
+                for column, field in zip(batch.columns, self.schema, strict=True)
+            ]
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        except (ValueError, pa.ArrowException) as exc:
+            raise QueryError(
+                "the source of an accelerated dataset has other columns than the dataset; "
+                "refresh it"
+            ) from exc

@@ -1,0 +1,206 @@
+"""What is done to a dataset between refreshes: logs become part of their base, old rows go."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+import pyarrow as pa
+
+from caraway_core.changes import Log, LogEntry
+from caraway_core.errors import CarawayError, StateAwayError
+from caraway_core.protocols.results import ResultStore
+from caraway_scheduler.acceleration import logs, making
+from caraway_scheduler.acceleration.head import Head, MovedError
+from caraway_scheduler.acceleration.recipes import Recipe
+from caraway_scheduler.acceleration.version import Part, Version
+from caraway_scheduler.acceleration.versions import CLAIM_TTL_S
+
+logger = logging.getLogger(__name__)
+LEAST_LOGGED = 20_000
+MOST_LOGGED = 100_000
+"""A log is made part of its base when it is a twentieth of it, but within these bounds."""
+_SHARE = 20
+_UPKEEP = "/upkeep"
+_TRIES = 16
+_AFTER_FAILURE_S = 30.0
+
+
+class Upkeep:
+    """One for each accelerated dataset and scheduler; one of the schedulers works at a time."""
+
+    def __init__(
+        self,
+        head: Head,
+        recipe: Recipe,
+        results: ResultStore,
+        every_s: float | None = None,
+    ) -> None:
+        self._head = head
+        self._recipe = recipe
+        self._results = results
+        self._every_s = every_s
+        self._news = asyncio.Event()
+        self.compactions = 0
+
+    def news(self) -> None:
+        """Changes were logged."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        while True:
+            is_time = False
+            try:
+                async with asyncio.timeout(self._every_s):
+                    await self._news.wait()
+            except TimeoutError:
+                is_time = True
+            self._news.clear()
+            try:
+                if is_time:
+                    await self._trim()
+                await self._gather()
+                await self._compact()
+            except CarawayError as exc:
+                extra = {"dataset": self._head.name, "cause": exc.message}
+                logger.warning("the upkeep of a dataset is put off", extra=extra)
+                await asyncio.sleep(_AFTER_FAILURE_S)
+
+    async def _trim(self) -> None:
+        """Write the dataset anew if it holds rows that are too old."""
+        head = self._head
+        async with self._claimed("") as is_mine:
+            held = await head.look() if is_mine else None
+            if held is None:
+                return
+            before, now = held.version, head.clock()
+            counting = self._recipe.expired(before.schema, now)
+            if counting is None or not await head.maker.number(counting):
+                return
+            sql = self._recipe.rewritten(before.schema, now)
+            part = await head.maker.make(head.name, sql, lambda _: None, before.cut)
+            version = head.next(before, parts=(part,), log=(), live_rows=None)
+            version = await head.load(version)
+            async with head.moving:
+                await head.flip(held, version)
+                await head.show()
+
+    async def _gather(self) -> None:
+        """Make one entry of many small ones, which cost every statement that reads them."""
+        head = self._head
+        held = head.ours
+        if held is None or not logs.tail(held.version.log):
+            return
+        async with head.moving:
+            held = await head.look()
+            count = logs.tail(held.version.log) if held else 0
+            if held is None or not count:
+                return
+            standing = held.version
+            rows = await logs.read(self._results, standing.log[-count:])
+            entry = await self._write(rows)
+            version = head.next(standing, log=(*standing.log[:-count], entry))
+            with suppress(MovedError):
+                await head.flip(held, await head.load(version))
+            await head.show()
+
+    async def _compact(self) -> None:
+        """Make a log part of its base, while changes go on."""
+        head = self._head
+        if head.ours is None or not _is_due(head.ours.version):
+            return
+        async with self._claimed(_UPKEEP) as is_mine:
+            held = await head.look() if is_mine else None
+            if held is None or not _is_due(held.version):
+                return
+            began = time.perf_counter()
+            before = held.version
+            sql = self._recipe.rewritten(before.schema, head.clock())
+            part = await head.maker.make(
+                head.name, sql, lambda _: None, before.cut, {before.key: before.log}
+            )
+            kept = await self._kept(before)
+            following = replace(before, parts=(part,), log=kept)
+            await head.load(following)  # Most of the work, before changes have to wait.
+            async with head.moving:
+                if not await self._rebase(before, part, kept):
+                    return
+            self.compactions += 1
+            extra = {
+                "dataset": head.name,
+                "rows": before.log_rows,
+                "elapsed_ms": round((time.perf_counter() - began) * 1000),
+            }
+            logger.info("changes are part of their base now", extra=extra)
+
+    async def _rebase(self, before: Version, part: Part, kept: Log) -> bool:
+        head, past = self._head, len(before.log)
+        for _ in range(_TRIES):
+            held = await head.look()
+            if held is None or held.version.key != before.key:
+                return False
+            standing = held.version
+            if standing.log[:past] != before.log:
+                return False
+            log = (*kept, *standing.log[past:])
+            version = head.next(standing, parts=(part,), log=log, live_rows=None)
+            try:
+                await head.flip(held, await head.load(version))
+            except MovedError:
+                continue
+            await head.show()
+            return True
+        return False
+
+    async def _kept(self, before: Version) -> Log:
+        """Return an entry with what must be known of the log when it has gone, if anything."""
+        keys = self._head.subject.keys
+        if keys is None or not before.log:
+            return ()
+        rows = await logs.read(self._results, before.log)
+        found = await asyncio.to_thread(logs.remembered, rows, keys.primary)
+        return () if found is None else (await self._write(found, made_ms=0),)
+
+    async def _write(self, rows: pa.Table, made_ms: int | None = None) -> LogEntry:
+        key = making.key_of(self._head.name)
+        batches = rows.combine_chunks().to_batches()
+        chunk = await self._results.write_chunk(key, 0, rows.schema, batches)
+        now_ms = time.time_ns() // 1_000_000
+        return LogEntry(replace(chunk, key=key), now_ms if made_ms is None else made_ms)
+
+    @asynccontextmanager
+    async def _claimed(self, work: str) -> AsyncIterator[bool]:
+        """Be the only scheduler that does a work; the value says whether this is so."""
+        head = self._head
+        if not await head.claim(work):
+            yield False
+            return
+        renewing = asyncio.create_task(self._renew(work))
+        try:
+            yield True
+        finally:
+            renewing.cancel()
+            with suppress(CarawayError):
+                await head.release(work)
+
+    async def _renew(self, work: str) -> None:
+        # If it is lost, the flip finds out: it names what stood before.
+        while True:
+            await asyncio.sleep(CLAIM_TTL_S / 4)
+            with suppress(StateAwayError):
+                await self._head.claim(work)
+
+
+def _is_due(version: Version) -> bool:
+    most = min(MOST_LOGGED, max(LEAST_LOGGED, version.base_rows // _SHARE))
+    return version.log_rows - _remembered(version) > most
+
+
+def _remembered(version: Version) -> int:
+    """Count the rows of a first entry that only says what was seen; it stays however long."""
+    first = version.log[:1]
+    is_kept = bool(first) and not first[0].made_ms
+    return first[0].chunk.row_count if is_kept else 0
