@@ -1,7 +1,7 @@
 """Connections to PostgreSQL, and its errors as ours. Only this package knows psycopg2."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +30,8 @@ _NAME_BYTES = 63
 # Values come as text, in one form whatever the server's or the role's settings are.
 _OPTIONS = (
     "-c datestyle=ISO -c timezone=UTC -c intervalstyle=postgres "
-    "-c bytea_output=hex -c extra_float_digits=1"
+    "-c bytea_output=hex -c extra_float_digits=1 "
+    "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
 )
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
@@ -94,6 +95,18 @@ def connect_for_replication(place: Place) -> Any:
     """
     with mapped(place):
         return psycopg2.connect(**place.login, connection_factory=LogicalReplicationConnection)
+
+
+def stop(connection: Any) -> None:
+    """Break off what a connection is doing for another thread. Blocks."""
+    with suppress(psycopg2.Error):
+        connection.cancel()
+
+
+def close(connection: Any) -> None:
+    """Close a connection, once it is done with what it does. Blocks."""
+    with suppress(psycopg2.Error):
+        connection.close()
 
 
 @contextmanager

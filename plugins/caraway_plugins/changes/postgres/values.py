@@ -42,15 +42,22 @@ def _values(texts: Texts, type_: pa.DataType) -> pa.Array:
         return strings
     if pa.types.is_boolean(type_):
         return _booleans(strings)
+    if pa.types.is_time(type_):
+        return _times(strings, type_)
     return pc.cast(strings, type_)
 
 
 def _booleans(strings: pa.Array) -> pa.Array:
-    if not pc.all(pc.is_in(strings.drop_null(), value_set=pa.array(["t", "f"]))).as_py() and len(
-        strings.drop_null()
-    ):
+    known = pc.is_in(strings, value_set=pa.array(["t", "f", None]))
+    if pc.all(known).as_py() is False:
         raise ValueError("neither t nor f")
     return pc.equal(strings, "t")
+
+
+def _times(strings: pa.Array, type_: pa.DataType) -> pa.Array:
+    # Arrow reads times of day with exactly as many digits as the unit has; instants with any.
+    instants = pc.binary_join_element_wise("1970-01-01", strings, " ")
+    return pc.cast(pc.cast(instants, pa.timestamp(type_.unit)), type_)
 
 
 def _octets(text: str) -> bytes:

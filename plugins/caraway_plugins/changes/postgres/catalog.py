@@ -1,0 +1,171 @@
+"""What the database's catalog says about a table. These functions block."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core import registry
+from caraway_core.errors import DatasetError
+from caraway_plugins.changes.postgres import types
+from caraway_plugins.changes.postgres.connecting import Place, mapped
+
+_TABLE = """
+SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p')
+"""
+# Generated columns are not in the log. Domains are followed to what they are made of.
+_COLUMNS = """
+WITH RECURSIVE base AS (
+    SELECT a.attnum, a.attname, a.atttypid, a.atttypmod, a.atttypid AS oid, a.atttypmod AS modifier
+    FROM pg_attribute a
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+    UNION ALL
+    SELECT b.attnum, b.attname, b.atttypid, b.atttypmod, t.typbasetype, t.typtypmod
+    FROM base b JOIN pg_type t ON t.oid = b.oid WHERE t.typtype = 'd'
+)
+SELECT b.attname, b.atttypid, b.atttypmod, t.typname, b.modifier, item.typname, item.typtype::text
+FROM base b JOIN pg_type t ON t.oid = b.oid
+LEFT JOIN pg_type item ON item.oid = t.typelem AND t.typcategory = 'A'
+WHERE t.typtype <> 'd' ORDER BY b.attnum
+"""
+_KEY = """
+SELECT a.attname FROM pg_index i JOIN pg_attribute a
+    ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+WHERE i.indrelid = %s AND CASE WHEN %s THEN i.indisreplident ELSE i.indisprimary END
+ORDER BY array_position(i.indkey::int[], a.attnum::int)
+"""
+_SYSTEM = """
+SELECT (SELECT system_identifier::text FROM pg_control_system()),
+       (SELECT timeline_id FROM pg_control_checkpoint())
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column that the dataset has, with its type in the database."""
+
+    name: str
+    type_oid: int
+    modifier: int
+    field: pa.Field
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as the dataset has it.
+
+    `has_whole_old_rows` tells that the log holds old rows, not only their keys; where `takes_all`
+    every column of the table is in the dataset, and a new one is a change of its schema.
+    """
+
+    place: Place
+    oid: int
+    columns: tuple[TableColumn, ...]
+    key: tuple[str, ...]
+    has_whole_old_rows: bool
+    takes_all: bool
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([column.field for column in self.columns])
+
+    @property
+    def shape(self) -> str:
+        """A text that is another one when rows of the table mean something else."""
+        parts = [(each.name, each.type_oid, each.modifier) for each in self.columns]
+        text = repr((parts, [str(each.field.type) for each in self.columns], self.key))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def look(
+    connection: Any, place: Place, declared: Sequence[pa.Field], primary_key: tuple[str, ...]
+) -> Table:
+    """Look a table up.
+
+    Raises:
+        DatasetError: it is not there, has no key, or has not the columns that are declared.
+    """
+    with mapped(place), connection.cursor() as cursor:
+        cursor.execute(_TABLE, (place.schema, place.table))
+        found = cursor.fetchone()
+        if found is None:
+            raise DatasetError(
+                "not_found", f"{place.title} is not in the database '{connection.info.dbname}'"
+            )
+        oid, identity = found
+        cursor.execute(_COLUMNS, (oid,))
+        columns = [_column(row) for row in cursor.fetchall()]
+        cursor.execute(_KEY, (oid, identity == "i"))
+        key = tuple(row[0] for row in cursor.fetchall())
+    chosen = _chosen(place, columns, declared) if declared else tuple(columns)
+    key = _key(place, identity, key, primary_key, {each.name for each in chosen})
+    return Table(place, oid, chosen, key, identity == "f", not declared)
+
+
+def system(connection: Any, place: Place) -> str:
+    """Name the history that places in the log are of: another server has another one."""
+    with mapped(place), connection.cursor() as cursor:
+        cursor.execute(_SYSTEM)
+        identifier, timeline = cursor.fetchone()
+        return f"{identifier}/{timeline}"
+
+
+def _column(row: Sequence[Any]) -> TableColumn:
+    name, oid, modifier, type_name, base_modifier, item, item_kind = row
+    if item is None:
+        type_ = types.arrow_type(type_name, base_modifier)
+    else:
+        # Of items that are a domain only the text is known here.
+        type_ = pa.list_(pa.string() if item_kind == "d" else types.arrow_type(item, base_modifier))
+    return TableColumn(name, oid, modifier, pa.field(name, type_))
+
+
+def _chosen(
+    place: Place, columns: Sequence[TableColumn], declared: Sequence[pa.Field]
+) -> tuple[TableColumn, ...]:
+    known: Mapping[str, TableColumn] = {column.name: column for column in columns}
+    for wanted in declared:
+        if wanted.name not in known:
+            raise DatasetError(
+                "schema", f"{place.title}: {registry.unknown('column', wanted.name, known)}"
+            )
+    return tuple(
+        TableColumn(each.name, known[each.name].type_oid, known[each.name].modifier, each)
+        for each in declared
+    )
+
+
+def _key(
+    place: Place,
+    identity: str,
+    found: tuple[str, ...],
+    declared: tuple[str, ...],
+    columns: set[str],
+) -> tuple[str, ...]:
+    """Return the columns that tell rows apart, which the log must hold of rows that go."""
+    key = declared or found
+    quoted = f'"{place.schema}"."{place.table}"'
+    if identity == "n" or (identity != "f" and not found):
+        raise DatasetError(
+            "invalid",
+            f"{place.title} has nothing that tells its rows apart in the log; add a primary key, "
+            f"or run: ALTER TABLE {quoted} REPLICA IDENTITY FULL",
+        )
+    if not key:
+        raise DatasetError(
+            "invalid", f"{place.title} has no primary key; set the dataset's 'primary_key'"
+        )
+    if missing := [name for name in key if name not in columns]:
+        raise DatasetError(
+            "schema", f"{place.title}: the dataset has no column '{missing[0]}' of the key"
+        )
+    if identity != "f" and set(key) != set(found):
+        raise DatasetError(
+            "invalid",
+            f"{place.title}: 'primary_key' is ({', '.join(key)}), but the log tells rows apart by "
+            f"({', '.join(found)}); use that, or run: ALTER TABLE {quoted} REPLICA IDENTITY FULL",
+        )
+    return key

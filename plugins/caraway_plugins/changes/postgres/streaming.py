@@ -1,0 +1,206 @@
+"""Follows the log from a position on, a transaction or several at a time."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.change_sources import SourceBatch
+from caraway_plugins.changes.postgres import pgoutput, positions
+from caraway_plugins.changes.postgres.collecting import Collector, Fetch
+from caraway_plugins.changes.postgres.connecting import Place, mapped
+from caraway_plugins.changes.postgres.positions import Position
+
+_ROWS_PER_TURN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is taken at once, and how often what.
+
+    A batch is closed at the first end of a transaction beyond `batch_rows`. A transaction of more
+    than `largest_rows` or `largest_bytes` is applied in parts. The server hears something every
+    `beat_s`; where the log grows without rows of the table, the position follows every `idle_s`.
+    """
+
+    batch_rows: int = 10_000
+    largest_rows: int = 200_000
+    largest_bytes: int = 256 << 20
+    beat_s: float = 10.0
+    idle_s: float = 60.0
+
+
+class Stream:
+    """One use of a slot. Everything but `Collector.take` runs in the loop, and does not block."""
+
+    def __init__(
+        self,
+        place: Place,
+        connection: Any,
+        collector: Collector,
+        at: Position,
+        limits: Limits,
+    ) -> None:
+        self._place = place
+        self._limits = limits
+        self._collector = collector
+        self._at = at
+        self._ended = at.lsn
+        self._cursor = connection.cursor()
+        self._socket = connection.fileno()
+        self._in_transaction = False
+        self._commit_lsn = 0
+        self._confirmed = at.lsn
+        self._beat: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Ask for everything after the position.
+
+        Raises:
+            DatasetError: the server refuses.
+        """
+        options = {"proto_version": "1", "publication_names": _quoted(self._place.publication)}
+
+        def ask() -> None:
+            with mapped(self._place):
+                self._cursor.start_replication(
+                    slot_name=self._place.slot,
+                    start_lsn=positions.lsn_text(self._at.lsn),
+                    options=options,
+                    status_interval=self._limits.beat_s,
+                )
+
+        await asyncio.to_thread(ask)
+        self._beat = asyncio.create_task(self._keep_alive(), name="replication keep-alive")
+
+    async def batches(self, oid: int, fetch: Fetch) -> AsyncIterator[SourceBatch]:
+        """Yield batches of the relation with this number.
+
+        Raises:
+            DatasetError: the connection broke, or a change does not fit.
+        """
+        loop = asyncio.get_running_loop()
+        idle_at = loop.time() + self._limits.idle_s
+        while True:
+            while self._read_some(oid):
+                await asyncio.sleep(0)  # The loop has others to serve.
+            if self._is_due() or self._is_idle_since(idle_at):
+                idle_at = loop.time() + self._limits.idle_s
+                yield await self._batch(fetch)
+            else:
+                await self._readable(idle_at - loop.time())
+
+    def confirm(self, lsn: int) -> None:
+        """Tell the server that it need not keep what is before.
+
+        Raises:
+            DatasetError: the connection broke.
+        """
+        self._confirmed = max(self._confirmed, lsn)
+        with mapped(self._place):
+            lsn = self._confirmed
+            self._cursor.send_feedback(lsn, lsn, lsn, force=True)
+
+    async def aclose(self) -> None:
+        if self._beat is not None:
+            self._beat.cancel()
+            await asyncio.gather(self._beat, return_exceptions=True)
+
+    def _read_some(self, oid: int) -> bool:
+        """Take messages for a moment; False: there are none now, or enough for a batch."""
+        return all(self._read(oid) for _ in range(_ROWS_PER_TURN))
+
+    def _read(self, oid: int) -> bool:
+        """Take one message; False: there is none now, or enough for a batch."""
+        if self._is_enough():
+            return False
+        with mapped(self._place):
+            message = self._cursor.read_message()
+        if message is None:
+            return False
+        try:
+            self._take(pgoutput.parse(message.payload), oid)
+        except (ValueError, IndexError) as exc:
+            raise DatasetError(
+                "unavailable", f"{self._place.title}: the log holds {exc}, which is not understood"
+            ) from exc
+        return True
+
+    def _take(self, message: pgoutput.Message | None, oid: int) -> None:
+        collector = self._collector
+        match message:
+            case pgoutput.Insert(oid=of, row=row) if of == oid:
+                collector.insert(row)
+            case pgoutput.Update(oid=of, old=old, row=row) if of == oid:
+                collector.update(old, row)
+            case pgoutput.Delete(oid=of, old=old) if of == oid:
+                collector.delete(old)
+            case pgoutput.Truncate(oids=oids) if oid in oids:
+                collector.truncate()
+            case pgoutput.Relation(oid=of) if of == oid:
+                collector.follow(message)
+            case pgoutput.Begin(final_lsn=lsn):
+                is_open = lsn == self._at.open_lsn
+                collector.begin(lsn, self._at.taken if is_open else 0)
+                self._in_transaction, self._commit_lsn = True, lsn
+            case pgoutput.Commit(end_lsn=lsn):
+                self._in_transaction, self._ended = False, lsn
+
+    def _is_enough(self) -> bool:
+        count, limits = len(self._collector), self._limits
+        most = limits.largest_rows if self._in_transaction else limits.batch_rows
+        return count >= most or self._collector.size_bytes >= limits.largest_bytes
+
+    def _is_due(self) -> bool:
+        """Whether there are rows, and they are those of whole transactions unless too many."""
+        return len(self._collector) > 0 and (not self._in_transaction or self._is_enough())
+
+    async def _batch(self, fetch: Fetch) -> SourceBatch:
+        is_whole = not self._in_transaction
+        if is_whole:
+            if not len(self._collector):
+                self._ended = max(self._ended, self._cursor.wal_end)
+            self._at = replace(self._at, lsn=self._ended, open_lsn=0, taken=0)
+        else:
+            self._at = replace(
+                self._at,
+                lsn=self._ended,
+                open_lsn=self._commit_lsn,
+                taken=self._collector.number,
+            )
+        at = self._at
+        changes = await asyncio.to_thread(self._collector.take, fetch)
+        return SourceBatch(changes, at.text(), is_whole)
+
+    def _is_idle_since(self, idle_at: float) -> bool:
+        """Whether the position moved on without rows for a while: the log must not grow."""
+        if self._in_transaction or asyncio.get_running_loop().time() < idle_at:
+            return False
+        return max(self._ended, self._cursor.wal_end) > self._at.lsn
+
+    async def _readable(self, seconds: float) -> None:
+        """Wait for the server to say something, or so long."""
+        loop = asyncio.get_running_loop()
+        event = asyncio.Event()
+        loop.add_reader(self._socket, event.set)
+        try:
+            async with asyncio.timeout(max(seconds, 0.001)):
+                await event.wait()
+        except TimeoutError:
+            pass
+        finally:
+            loop.remove_reader(self._socket)
+
+    async def _keep_alive(self) -> None:
+        """Be heard by the server while batches are applied, however long that takes."""
+        while True:
+            await asyncio.sleep(self._limits.beat_s)
+            try:
+                self.confirm(self._confirmed)
+            except DatasetError:
+                return  # The reader finds out, too.
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,154 @@
+"""A real PostgreSQL server for the tests that need one, behind a Unix socket."""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+import psycopg2.errors
+
+from tests.kit.deadlines import until
+
+_START_S = 20
+_STOP_S = 20
+# PostgreSQL refuses to run as root; in containers tests often do.
+_NOBODY = 65_534
+SETTINGS = {
+    "wal_level": "logical",
+    "max_replication_slots": "32",
+    "max_wal_senders": "32",
+    "listen_addresses": "",
+    "autovacuum": "off",
+    "fsync": "off",
+    "shared_buffers": "32MB",
+}
+
+
+class Server:
+    """A server with a data folder of its own, that can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+        self._user = _NOBODY if os.geteuid() == 0 else None
+        if self._user is not None:
+            os.chown(folder, self._user, self._user)
+        # A folder that others may pass through: the socket is in it.
+        folder.chmod(0o755)
+        self._run(
+            "initdb", "-D", str(folder / "data"), "-U", "postgres", "-A", "trust",
+            "-E", "UTF8", "--locale=C", "--no-sync",
+        )  # fmt: skip
+
+    @property
+    def params(self) -> dict[str, str]:
+        """What a dataset says to reach it."""
+        return {
+            "pg_host": str(self._folder),
+            "pg_user": "postgres",
+            "pg_db": "postgres",
+            "pg_sslmode": "disable",
+        }
+
+    def start(self) -> None:
+        settings = {**SETTINGS, "unix_socket_directories": str(self._folder)}
+        flags = [f"-c{name}={value}" for name, value in settings.items()]
+        with (self._folder / "log.txt").open("a") as log:
+            self._process = subprocess.Popen(
+                [_program("postgres"), "-D", str(self._folder / "data"), *flags],
+                stdout=log, stderr=log, start_new_session=True, **self._identity(),
+            )  # fmt: skip
+        until(self._answers, "PostgreSQL answers", _START_S)
+
+    def kill(self) -> None:
+        """End it at once, as a power cut does."""
+        # SIGQUIT takes its children along, which SIGKILL would leave behind.
+        self._end(signal.SIGQUIT)
+
+    def stop(self) -> None:
+        self._end(signal.SIGINT)
+
+    def execute(self, *statements: str) -> None:
+        """Execute statements, each in a transaction of its own."""
+        connection = self.connect()
+        try:
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+        finally:
+            connection.close()
+
+    def transact(self, *statements: str) -> None:
+        """Execute statements in one transaction."""
+        self.execute(";".join(("BEGIN", *statements, "COMMIT")))
+
+    def rows(self, query: str) -> Sequence[tuple[Any, ...]]:
+        connection = self.connect()
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(query)
+                return list(cursor.fetchall())
+        finally:
+            connection.close()
+
+    def connect(self) -> Any:
+        connection = psycopg2.connect(host=str(self._folder), user="postgres", dbname="postgres")
+        connection.autocommit = True
+        return connection
+
+    def _answers(self) -> bool:
+        assert self._process is not None and self._process.poll() is None, self._log()
+        with suppress(psycopg2.OperationalError):
+            self.connect().close()
+            return True
+        return False
+
+    def _log(self) -> str:
+        return (self._folder / "log.txt").read_text()[-2_000:]
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(_STOP_S)
+            self._process = None
+
+    def _run(self, name: str, *arguments: str) -> None:
+        subprocess.run(
+            [_program(name), *arguments], check=True, capture_output=True, **self._identity()
+        )
+
+    def _identity(self) -> dict[str, Any]:
+        if self._user is None:
+            return {}
+        return {"user": self._user, "group": self._user, "extra_groups": []}
+
+
+def _program(name: str) -> str:
+    # Only its files are used: what the package does beside that, it does as another user.
+    import importlib.util
+
+    found = importlib.util.find_spec("pgserver")
+    assert found is not None and found.origin is not None
+    return str(Path(found.origin).parent / "pginstall" / "bin" / name)
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Start a server that keeps a log for logical replication."""
+    # The path of a Unix socket may have 107 characters, which pytest's folders can exceed.
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    try:
+        server = Server(folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder)

@@ -1,0 +1,101 @@
+"""One PostgreSQL for all tests here, and tables and datasets of their own in it."""
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.ids import TableName
+from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
+from caraway_plugins.changes.postgres.source import PostgresChanges
+from caraway_plugins.changes.postgres.streaming import Limits
+from tests.kit.deadlines import until
+from tests.kit.following import Replica
+from tests.kit.postgres import Server, serving
+
+_NUMBERS = itertools.count(1)
+
+
+@dataclass
+class Followed:
+    """A table, and a dataset that follows it."""
+
+    server: Server
+    table: str
+    replica: Replica
+    params: dict[str, str] = field(default_factory=dict)
+    declared: tuple[pa.Field, ...] = ()
+    primary_key: tuple[str, ...] = ()
+
+    def source(self, limits: Limits | None = None) -> PostgresChanges:
+        request = ChangeRequest(
+            TableName(self.table),
+            "postgres",
+            f"public.{self.table}",
+            {**self.server.params, **self.params},
+            self.declared,
+            self.primary_key,
+        )
+        return PostgresChanges(request, limits)
+
+    @asynccontextmanager
+    async def following(self, limits: Limits | None = None) -> AsyncIterator["Feed"]:
+        source = self.source(limits)
+        batches = source.batches(self.replica.position)
+        try:
+            yield Feed(self.replica, source, batches)
+        finally:
+            await batches.aclose()  # type: ignore[attr-defined]
+            await source.aclose()
+
+    def sql(self, *statements: str) -> None:
+        self.server.execute(*(text.replace("$t", self.table) for text in statements))
+
+    def together(self, *statements: str) -> None:
+        self.server.transact(*(text.replace("$t", self.table) for text in statements))
+
+
+@dataclass
+class Feed:
+    replica: Replica
+    source: PostgresChanges
+    batches: AsyncIterator[SourceBatch]
+
+    async def next(self, confirms: bool = True) -> SourceBatch:
+        """Apply one batch."""
+        batch = await anext(self.batches)
+        self.replica.apply(batch.changes, batch.position)
+        if confirms:
+            await self.source.confirm(batch.position)
+        return batch
+
+    async def load(self) -> None:
+        """Apply the snapshot."""
+        while not (await self.next()).is_whole:
+            pass
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def followed(postgres: Server) -> Iterator[Followed]:
+    """A table of an id and a text with two rows, and a dataset that follows it."""
+    name = f"t{next(_NUMBERS)}"
+    postgres.execute(
+        f"CREATE TABLE {name} (id bigint PRIMARY KEY, note text)",
+        f"INSERT INTO {name} VALUES (1, 'one'), (2, 'two')",
+    )
+    yield Followed(postgres, name, Replica("id"))
+    # The server notices a moment later that whoever had the slot is gone.
+    until(
+        lambda: not postgres.rows("SELECT FROM pg_replication_slots WHERE active"),
+        "no slot is in use",
+    )
+    postgres.execute("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots")

@@ -1,0 +1,267 @@
+"""A table that is followed, over a real server."""
+
+import pytest
+
+from caraway_core.changes import OP, Op
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.change_sources import PositionLostError
+from caraway_plugins.changes.postgres.streaming import Limits
+from tests.plugins.changes.postgres.conftest import Followed
+
+
+def notes(followed: Followed) -> dict[int, str | None]:
+    return {key[0]: row["note"] for key, row in sorted(followed.replica.rows.items())}
+
+
+async def test_the_rows_come_first_and_then_what_changes(followed: Followed) -> None:
+    async with followed.following() as feed:
+        first = await feed.next()
+        assert first.is_whole and first.changes.received == 2
+        assert notes(followed) == {1: "one", 2: "two"}
+        followed.together(
+            "INSERT INTO $t VALUES (3, NULL)",
+            "UPDATE $t SET note = 'eins' WHERE id = 1",
+            "DELETE FROM $t WHERE id = 2",
+        )
+        batch = await feed.next()
+    assert batch.is_whole and batch.changes.received == 3
+    assert notes(followed) == {1: "eins", 3: None}
+
+
+async def test_what_changes_while_rows_are_loaded_is_not_lost(followed: Followed) -> None:
+    followed.sql("INSERT INTO $t SELECT g, 'g' FROM generate_series(10, 12000) g")
+    async with followed.following() as feed:
+        assert not (await feed.next()).is_whole
+        followed.sql("UPDATE $t SET note = 'late' WHERE id = 11999")
+        await feed.load()
+        assert notes(followed)[11999] == "g"
+        await feed.next()
+    assert notes(followed)[11999] == "late"
+    assert len(followed.replica.rows) == 11_993
+
+
+async def test_a_key_that_changes_is_a_row_less_and_a_row_more(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("UPDATE $t SET id = 20 WHERE id = 2")
+        batch = await feed.next()
+    assert batch.changes.rows.column(OP).to_pylist() == [Op.DELETE, Op.UPSERT]
+    assert notes(followed) == {1: "one", 20: "two"}
+
+
+async def test_a_truncated_table_is_empty_until_rows_come(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.together("TRUNCATE $t", "INSERT INTO $t VALUES (5, 'five')")
+        await feed.next()
+    assert notes(followed) == {5: "five"}
+
+
+async def test_an_empty_table_is_loaded_too(followed: Followed) -> None:
+    followed.sql("DELETE FROM $t")
+    async with followed.following() as feed:
+        batch = await feed.next()
+        assert batch.is_whole and batch.changes.received == 0
+        followed.sql("INSERT INTO $t VALUES (7, 'seven')")
+        await feed.next()
+    assert notes(followed) == {7: "seven"}
+
+
+async def test_transactions_of_other_tables_and_rollbacks_say_nothing(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("CREATE TABLE IF NOT EXISTS other (id int)", "INSERT INTO other VALUES (1)")
+        followed.sql("BEGIN; INSERT INTO $t VALUES (8, 'no'); ROLLBACK")
+        followed.sql("INSERT INTO $t VALUES (9, 'yes')")
+        batch = await feed.next()
+    assert batch.changes.rows.num_rows == 1
+
+
+async def test_what_was_applied_but_not_confirmed_does_not_come_twice(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("INSERT INTO $t VALUES (3, 'three')")
+        await feed.next(confirms=False)
+    followed.replica.ops.clear()
+    followed.sql("INSERT INTO $t VALUES (4, 'four')")
+    async with followed.following() as feed:
+        await feed.next()
+    assert followed.replica.ops == [Op.UPSERT]
+    assert notes(followed) == {1: "one", 2: "two", 3: "three", 4: "four"}
+
+
+async def test_what_was_given_but_not_applied_comes_again(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("INSERT INTO $t VALUES (3, 'three')")
+        await anext(feed.batches)
+    async with followed.following() as feed:
+        await feed.next()
+    assert notes(followed)[3] == "three"
+
+
+async def test_a_load_that_was_broken_off_begins_anew(followed: Followed) -> None:
+    followed.sql("INSERT INTO $t SELECT g, 'g' FROM generate_series(10, 12000) g")
+    async with followed.following() as feed:
+        await feed.next()
+    followed.sql("DELETE FROM $t WHERE id >= 10")
+    async with followed.following() as feed:
+        await feed.load()
+    assert notes(followed) == {1: "one", 2: "two"}
+
+
+async def test_a_huge_transaction_comes_in_parts_and_is_gone_on_with(followed: Followed) -> None:
+    limits = Limits(largest_rows=400)
+    async with followed.following(limits) as feed:
+        await feed.load()
+        followed.sql("INSERT INTO $t SELECT g, 'g' FROM generate_series(10, 1009) g")
+        part = await feed.next()
+        assert not part.is_whole and part.changes.rows.num_rows == 400
+    followed.replica.ops.clear()
+    async with followed.following(limits) as feed:
+        while not (await feed.next()).is_whole:
+            pass
+    assert len(followed.replica.ops) == 600
+    assert len(followed.replica.rows) == 1_002
+
+
+async def test_a_large_value_that_did_not_change_is_read_from_the_table(followed: Followed) -> None:
+    large = "(SELECT string_agg(md5(g::text), '') FROM generate_series(1, 1000) g)"
+    followed.sql(
+        "ALTER TABLE $t ALTER note SET STORAGE EXTERNAL, ADD n int",
+        f"UPDATE $t SET note = {large} WHERE id = 1",
+    )
+    async with followed.following() as feed:
+        await feed.load()
+        followed.replica.rows.clear()
+        followed.sql("UPDATE $t SET n = 5 WHERE id = 1")
+        await feed.next()
+    (row,) = followed.replica.rows.values()
+    assert row["n"] == 5 and len(row["note"]) == 32_000
+
+
+async def test_a_large_value_of_a_row_that_is_gone_is_not_waited_for(followed: Followed) -> None:
+    large = "(SELECT string_agg(md5(g::text), '') FROM generate_series(1, 1000) g)"
+    followed.sql(
+        "ALTER TABLE $t ALTER note SET STORAGE EXTERNAL, ADD n int",
+        f"UPDATE $t SET note = {large} WHERE id = 1",
+    )
+    async with followed.following() as feed:
+        await feed.load()
+        followed.together("UPDATE $t SET n = 5 WHERE id = 1", "DELETE FROM $t WHERE id = 1")
+        await feed.next()
+    assert notes(followed) == {2: "two"}
+
+
+async def test_whole_old_rows_are_enough_without_a_look_at_the_table(followed: Followed) -> None:
+    large = "(SELECT string_agg(md5(g::text), '') FROM generate_series(1, 1000) g)"
+    followed.sql(
+        "ALTER TABLE $t REPLICA IDENTITY FULL, ALTER note SET STORAGE EXTERNAL",
+        f"UPDATE $t SET note = {large} WHERE id = 1",
+    )
+    async with followed.following() as feed:
+        await feed.load()
+        followed.together("UPDATE $t SET id = 10 WHERE id = 1", "UPDATE $t SET note = 'short'")
+        await feed.next()
+    assert notes(followed) == {2: "short", 10: "short"}
+
+
+async def test_the_position_follows_a_log_that_grows_without_rows(followed: Followed) -> None:
+    async with followed.following(Limits(idle_s=0.05)) as feed:
+        await feed.load()
+        loaded = feed.replica.position
+        followed.sql("CREATE TABLE IF NOT EXISTS busy (id int)", "INSERT INTO busy VALUES (1)")
+        batch = await feed.next()
+    assert batch.changes.rows.num_rows == 0 and batch.position != loaded
+    followed.sql("INSERT INTO $t VALUES (3, 'three')")
+    async with followed.following() as feed:
+        await feed.next()
+    assert notes(followed)[3] == "three"
+
+
+async def test_confirmed_log_is_let_go_of(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("INSERT INTO $t VALUES (3, 'three')")
+        batch = await feed.next()
+    ((confirmed,),) = followed.server.rows(
+        "SELECT confirmed_flush_lsn::text FROM pg_replication_slots "
+        f"WHERE slot_name = 'caraway_{followed.table}'"
+    )
+    assert f'"lsn":"{confirmed}"' in batch.position
+
+
+async def test_a_lost_slot_is_told_and_rows_are_read_anew(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+    followed.server.execute(f"SELECT pg_drop_replication_slot('caraway_{followed.table}')")
+    followed.sql("DELETE FROM $t WHERE id = 1")
+    async with followed.following() as feed:
+        with pytest.raises(PositionLostError, match=r"slot 'caraway_\w+' is gone.* loaded anew"):
+            await feed.next()
+    followed.replica.position = None
+    async with followed.following() as feed:
+        await feed.load()
+    assert notes(followed) == {2: "two"}
+
+
+async def test_a_slot_that_somebody_else_read_is_noticed(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        position = feed.replica.position
+        followed.sql("INSERT INTO $t VALUES (3, 'three')")
+        await feed.next()
+    followed.replica.position = position
+    async with followed.following() as feed:
+        with pytest.raises(PositionLostError, match="somebody else read"):
+            await feed.next()
+
+
+async def test_a_slot_in_use_is_left_alone(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("INSERT INTO $t VALUES (3, 'three')")
+        await feed.next()
+        async with followed.following() as second:
+            with pytest.raises(DatasetError, match="is in use"):
+                await second.next()
+
+
+async def test_a_new_column_stops_the_stream_and_says_what_to_do(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("ALTER TABLE $t ADD extra int", "INSERT INTO $t VALUES (3, 'x', 1)")
+        with pytest.raises(DatasetError, match="new column 'extra'; undo that, or write") as told:
+            await feed.next()
+    assert told.value.code == "dataset.schema"
+    async with followed.following() as feed:
+        with pytest.raises(DatasetError, match="other columns than when it was loaded"):
+            await feed.next()
+
+
+async def test_a_new_type_stops_the_stream(followed: Followed) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.sql("ALTER TABLE $t ALTER note TYPE varchar(9)", "INSERT INTO $t VALUES (3, 'x')")
+        with pytest.raises(DatasetError, match="another type of column 'note'"):
+            await feed.next()
+
+
+async def test_a_killed_server_is_an_error_and_the_stream_goes_on_later(
+    followed: Followed,
+) -> None:
+    async with followed.following() as feed:
+        await feed.load()
+        followed.server.kill()
+        with pytest.raises(DatasetError) as told:
+            await feed.next()
+    assert told.value.type == "unavailable"
+    async with followed.following() as feed:
+        with pytest.raises(DatasetError) as told:
+            await feed.next()
+    assert told.value.type == "unavailable"
+    followed.server.start()
+    followed.sql("INSERT INTO $t VALUES (3, 'three')")
+    async with followed.following() as feed:
+        await feed.next()
+    assert notes(followed)[3] == "three"
