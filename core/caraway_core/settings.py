@@ -120,7 +120,10 @@ class ClusterOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """The flags of `caraway run`. `ready_fd` is a descriptor that gets the bound addresses."""
+    """The flags of `caraway run`. `ready_fd` is a descriptor that gets the bound addresses.
+
+    `limits_file` holds the limits of whoever runs this; the manifest is the user's.
+    """
 
     manifest: Path
     http: Address
@@ -129,4 +132,5 @@ class RunOptions:
     data_dir: Path
     log_format: LogFormat = "text"
     watch: bool = False
+    limits_file: Path | None = None
     ready_fd: int | None = None

@@ -26,6 +26,7 @@ from caraway_scheduler.api import (
 )
 from caraway_scheduler.api.gates.access import Access
 from caraway_scheduler.api.gates.bounds import Bounds
+from caraway_scheduler.api.gates.limiting import Limiting
 from caraway_scheduler.api.gates.observing import Observing
 from caraway_scheduler.api.gates.stopping import Stopping
 from caraway_scheduler.api.internal import routes as internal
@@ -61,6 +62,7 @@ def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGI
     """Return the application of the API's port; `cors_origins` None leaves CORS off."""
     api = build_fastapi(services)
     app: ASGIApp = Bounds(api, services.max_body_bytes)
+    app = Limiting(app, services.limits, services.tallies)
     app = Access(app, services.keyring)
     app = Stopping(app, lambda: services.is_stopping)
     if cors_origins is not None:

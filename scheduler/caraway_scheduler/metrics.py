@@ -86,6 +86,12 @@ class _State(Collector):
         yield self._families.histogram("http_requests_duration_ms",
                               "Time of HTTP requests, in milliseconds.", labels,
                               tallies.http_durations)  # fmt: skip
+        yield self._families.counter(
+            "http_requests_limited",
+            "HTTP requests that a limit ended: too many a second, or too long.",
+            ("limit",),
+            tallies.limited_requests,
+        )
         for connection in self._services.connections:
             if connection.name in ("http", "flight"):
                 yield self._families.gauge(f"runtime_{connection.name}_server_started",

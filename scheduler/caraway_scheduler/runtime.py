@@ -21,6 +21,7 @@ from caraway_scheduler import app, assembly, listeners
 from caraway_scheduler.announcing import Announcer
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.jobs.opening import Jobs
+from caraway_scheduler.limits_file import LimitsFile
 from caraway_scheduler.listeners import HttpServer
 from caraway_scheduler.reloading import Reloader
 from caraway_scheduler.services import Services
@@ -64,6 +65,10 @@ class Runtime:
             backend = await self._join(data, stack)
             services = assembly.services(self._manifest, secrets, data, tallies, stack, backend)
             jobs = await assembly.jobs(self._manifest, secrets, data, services, stack, backend)
+            limits = None
+            if self._options.limits_file is not None:
+                limits = LimitsFile(self._options.limits_file, services)
+                await limits.look()
             context = certificate.context if certificate else None
             self._servers = [
                 HttpServer(app.build_api(services, assembly.cors_origins(settings)), context),
@@ -76,7 +81,9 @@ class Runtime:
                     serving = self._begin_serving(tasks, sockets)
                     keepers = self._begin_keeping(tasks, services, certificate)
                     assert services.accelerations is not None
-                    keeping = (*backend.keepers, jobs.run, services.accelerations.run)
+                    keeping = [*backend.keepers, jobs.run, services.accelerations.run]
+                    if limits is not None:
+                        keeping.append(limits.run)
                     keepers += [tasks.create_task(keep()) for keep in keeping]
                     await self._start(services, secrets, certificate, sockets, stack)
                     jobs.begin()

@@ -16,4 +16,5 @@ class Tallies:
         self.query_durations = Durations()
         self.http_requests: dict[Labels, int] = defaultdict(int)
         self.http_durations = Durations()
+        self.limited_requests: dict[Labels, int] = defaultdict(int)
         self.secrets_load_ms = 0.0

@@ -177,6 +177,7 @@ def scheduler(
     data_dir: runtime.DataDir = Path(".caraway/scheduler"),
     log_format: runtime.LogFormatOption = "text",
     watch: runtime.Watch = False,
+    limits_file: runtime.LimitsFile = None,
     ready_fd: runtime.ReadyFd = None,
 ) -> None:
     """Start a scheduler of the cluster whose head is given: serve what MANIFEST describes."""
@@ -188,6 +189,7 @@ def scheduler(
         data_dir=data_dir,
         log_format=log_format,
         watch=watch,
+        limits_file=limits_file,
         ready_fd=ready_fd,
     )
     joining = SchedulerOptions(

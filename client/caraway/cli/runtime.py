@@ -53,6 +53,15 @@ Watch = Annotated[
         "--watch", envvar="CARAWAY_WATCH", help="Load the manifest again when it changes."
     ),
 ]
+LimitsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--limits-file",
+        envvar="CARAWAY_LIMITS_FILE",
+        metavar="FILE",
+        help="Limits beside those of the manifest; read again when it changes.",
+    ),
+]
 ReadyFd = Annotated[
     int | None,
     typer.Option(
@@ -73,6 +82,7 @@ def run(
     data_dir: DataDir = Path(".caraway"),
     log_format: LogFormatOption = "text",
     watch: Watch = False,
+    limits_file: LimitsFile = None,
     ready_fd: ReadyFd = None,
 ) -> None:
     """Start the runtime that MANIFEST describes, and serve until Ctrl-C."""
@@ -84,6 +94,7 @@ def run(
         data_dir=data_dir,
         log_format=log_format,
         watch=watch,
+        limits_file=limits_file,
         ready_fd=ready_fd,
     )
     start: Callable[[RunOptions], int] = registry.load("command", registry.COMMANDS, "run")

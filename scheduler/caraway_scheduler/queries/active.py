@@ -24,6 +24,7 @@ class ActiveQuery:
     principal: PrincipalId
     started_at_ms: int
     timeout_s: float | None = None
+    timeout_remedy: str = "raise runtime.query.timeout"
     release: Callable[[], None] = lambda: None
     reason: Reason | None = None
     _waiting: asyncio.Task[object] | None = field(default=None, repr=False)
@@ -70,7 +71,7 @@ class ActiveQuery:
         if self.reason == "timeout":
             return QueryTimeoutError(
                 f"the query did not finish within {self.timeout_s:g} s and was stopped; make it "
-                "do less, or raise runtime.query.timeout"
+                f"do less, or {self.timeout_remedy}"
             )
         if self.reason == "shutdown":
             return QueryCancelledError("the query was stopped: the runtime is shutting down")

@@ -42,12 +42,20 @@ class Admission:
 
     def leave(self) -> None:
         """Give the place to the one who waits longest, or free it."""
-        while self._waiting:
+        self.running -= 1
+        self._admit()
+
+    def bound(self, max_running: int | None) -> None:
+        """Have so many places from now on; those who hold one beyond that keep it."""
+        self.max_running = max_running
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and (self.max_running is None or self.running < self.max_running):
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
-                return
-        self.running -= 1
+                self.running += 1
 
     async def _wait(self) -> None:
         turn = asyncio.get_running_loop().create_future()

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from caraway_scheduler.queries.cache import CacheKey, ResultsCache
 from caraway_scheduler.tallies import Tallies
 
 _LONGEST_OUTPUT = 8_192
+_Number = TypeVar("_Number", int, float)
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
 """Answers the version that new statements see, and the tables that may be written to."""
 
@@ -61,7 +62,8 @@ class QueryService:
         self._dispatch = dispatch
         self._history = history
         self._tallies = tallies
-        self._timeout_s = timeout_s
+        self._timeouts = _Timeouts(timeout_s)
+        self._own_running = admission.max_running
 
     def recall(self, request: QueryRequest) -> Answer | None:
         """Answer from the cache, if it can; never waits.
@@ -85,7 +87,7 @@ class QueryService:
         """
         statement, key = self._statement(request)
         spans.current.set(request.span)
-        run = _Run(self, request, self._timeout_s)
+        run = _Run(self, request, self._timeouts)
         self.active.add(run.query)
         try:
             with run.query.step():
@@ -99,6 +101,11 @@ class QueryService:
             raise
         status = self._watch_for_cache(request, stream, rows, key)
         return Answer(run.query.query_id, rows, status)
+
+    def bound(self, timeout_s: float | None, max_running: int | None) -> None:
+        """Set bounds from outside of the manifest; the lower of both counts, from now on."""
+        self._timeouts.bound_s = timeout_s
+        self.admission.bound(_lower(self._own_running, max_running))
 
     def invalidate(self) -> None:
         """Forget cached answers: the data behind them may have changed."""
@@ -186,10 +193,32 @@ class QueryService:
         )
 
 
+@dataclass(slots=True)
+class _Timeouts:
+    """The time limit of the manifest, and that of the limits in force."""
+
+    own_s: float | None
+    bound_s: float | None = None
+
+    @property
+    def effective_s(self) -> float | None:
+        return _lower(self.own_s, self.bound_s)
+
+    @property
+    def remedy(self) -> str:
+        if self.effective_s == self.own_s:
+            return "raise runtime.query.timeout"
+        return "have the limit sql_query_timeout_secs raised"
+
+
+def _lower(own: _Number | None, bound: _Number | None) -> _Number | None:
+    return min((each for each in (own, bound) if each is not None), default=None)
+
+
 class _Run:
     """The bookkeeping of one statement: its place, its deadline, its record; undone once."""
 
-    def __init__(self, service: QueryService, request: QueryRequest, timeout_s: float | None):
+    def __init__(self, service: QueryService, request: QueryRequest, timeouts: _Timeouts):
         self._service = service
         self._request = request
         self._start_ns = time.time_ns()
@@ -201,7 +230,8 @@ class _Run:
             sql=request.sql,
             principal=request.principal.id,
             started_at_ms=self._start_ns // 1_000_000,
-            timeout_s=timeout_s,
+            timeout_s=timeouts.effective_s,
+            timeout_remedy=timeouts.remedy,
         )
         self._deadline: asyncio.TimerHandle | None = None
 

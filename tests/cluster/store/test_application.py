@@ -41,7 +41,7 @@ def store(folder: Path) -> Iterator[Store]:
 
 @pytest.fixture
 def client(store: Store) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(store)  # type: ignore[arg-type]  # its scopes are our dicts
+    transport = httpx.ASGITransport(store)
     return httpx.AsyncClient(transport=transport, base_url="http://store.test", headers=SIGNED)
 
 
@@ -180,7 +180,7 @@ async def test_health_and_metrics_need_none(client: httpx.AsyncClient) -> None:
 
 async def test_metrics_are_off_unless_asked_for(folder: Path) -> None:
     store = Store(Shelf(folder), "tok-en", 10, has_metrics=False)
-    transport = httpx.ASGITransport(store)  # type: ignore[arg-type]
+    transport = httpx.ASGITransport(store)
     async with httpx.AsyncClient(transport=transport, headers=SIGNED) as client:
         assert (await client.get("http://store.test/metrics")).status_code == 404
     store.close()

@@ -71,3 +71,34 @@ async def test_cancelled_waiter_loses_no_place() -> None:
         await first
     await admission.enter()
     assert admission.running == 1
+
+
+async def test_more_places_let_those_in_who_wait() -> None:
+    admission = Admission(1, 10, 5)
+    await admission.enter()
+    waiting = [asyncio.create_task(admission.enter()) for _ in range(3)]
+    while admission.queued < 3:
+        await turn()
+    admission.bound(3)
+    await asyncio.gather(*waiting[:2])
+    assert (admission.running, admission.queued) == (3, 1)
+    admission.bound(None)
+    await waiting[2]
+    assert (admission.running, admission.queued) == (4, 0)
+
+
+async def test_fewer_places_count_once_those_who_have_one_leave() -> None:
+    admission = Admission(3, 10, 5)
+    for _ in range(3):
+        await admission.enter()
+    admission.bound(1)
+    waiting = asyncio.create_task(admission.enter())
+    while not admission.queued:
+        await turn()
+    admission.leave()
+    admission.leave()
+    await turn()
+    assert (admission.running, admission.queued) == (1, 1)
+    admission.leave()
+    await waiting
+    assert (admission.running, admission.queued) == (1, 0)

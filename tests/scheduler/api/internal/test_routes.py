@@ -110,7 +110,7 @@ async def test_nobody_comes_in_without_the_token(
     path: str,
     headers: dict[str, str],
 ) -> None:
-    raw = {name: value.encode() for name, value in headers.items()}
+    raw = {name.encode(): value.encode() for name, value in headers.items()}
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (_, members, operator):
         operator.headers.pop("authorization")
         refused = await operator.request(method, path, headers=raw)
