@@ -1,0 +1,112 @@
+"""Statements that go through an accelerated dataset to its source, in one runtime."""
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.kit.deadlines import eventually
+from tests.kit.runtime import running
+from tests.scheduler.api.test_acceleration import at_version, manifest, refresh, write
+
+KEYS = """
+        runtime:
+          auth: {api-key: {keys: ["writer:rw", "reader:ro"]}}
+"""
+TAKING = """
+        datasets:
+          - from: memory:orders
+            name: orders
+            access: read_write
+            columns: [{name: id, type: bigint}, {name: v, type: text}]
+            acceleration: {enabled: true}
+"""
+
+
+async def test_what_is_inserted_is_in_the_source_and_read_at_once(tmp_path: Path) -> None:
+    async with running(tmp_path, TAKING + KEYS) as runtime:
+        writer, reader = {"x-api-key": "writer"}, {"x-api-key": "reader"}
+        runtime.api.headers.update(writer)
+        await at_version(runtime, 1)
+        for number in range(3):
+            made = await runtime.sql(f"INSERT INTO orders VALUES ({number}, 'v'), (10, 'w')")
+            assert made.status_code == 200, made.text
+            assert made.json() == [{"count": 2}]
+            found = await runtime.sql("SELECT count(*) AS n FROM orders")
+            assert found.json() == [{"n": 2 * (number + 1)}]
+        behind = await runtime.sql("SELECT count(*) AS n FROM caraway_source.orders")
+        assert behind.json() == [{"n": 6}]
+        refused = await runtime.sql("INSERT INTO orders VALUES (9, 'x')", **reader)
+        assert refused.status_code == 403, refused.text
+
+
+async def test_a_job_inserts_through_the_dataset_too(tmp_path: Path) -> None:
+    async with running(tmp_path, TAKING + KEYS) as runtime:
+        runtime.api.headers.update({"x-api-key": "writer"})
+        await at_version(runtime, 1)
+        sql = "INSERT INTO orders VALUES (1, 'a')"
+        made = await runtime.api.post("/v1/queries", json={"sql": sql})
+        assert made.status_code == 202, made.text
+        url = f"/v1/queries/{made.json()['query_id']}?wait=20"
+        done = (await runtime.api.get(url)).json()
+        while done["status"] in ("PENDING", "RUNNING"):
+            done = (await runtime.api.get(url)).json()
+        assert done["status"] == "SUCCEEDED", done
+        found = await runtime.sql("SELECT v FROM orders")
+        assert found.json() == [{"v": "a"}]
+
+
+async def test_the_source_answers_where_the_dataset_has_nothing(tmp_path: Path) -> None:
+    write(tmp_path, 100)
+    keys = ("refresh_sql: SELECT * FROM orders WHERE id < 10", "on_zero_results: use_source")
+    async with running(tmp_path, manifest(*keys)) as runtime:
+        await at_version(runtime, 1)
+        held = await runtime.sql("SELECT count(*) AS n FROM orders")
+        assert held.json() == [{"n": 10}]
+        for sql, rows in (
+            ("SELECT id FROM orders WHERE id = 3", [{"id": 3}]),
+            ("SELECT id FROM orders WHERE id = 42", [{"id": 42}]),
+            ("WITH a AS (SELECT 42 AS b) SELECT id FROM orders JOIN a ON id = b", [{"id": 42}]),
+            ("SELECT id FROM orders WHERE id = 420", []),
+        ):
+            found = await runtime.sql(sql)
+            assert (found.status_code, found.json()) == (200, rows), sql
+
+
+async def test_rows_that_become_too_old_go_between_refreshes(tmp_path: Path) -> None:
+    now = int(time.time())
+    times = [now - 3600, now, now + 3600]
+    pq.write_table(pa.table({"id": [0, 1, 2], "t": times}), tmp_path / "orders.parquet")
+    keys = (
+        "retention_check_enabled: true",
+        "retention_period: 2s",
+        "retention_check_interval: 200ms",
+    )
+    async with running(tmp_path, manifest(*keys)) as runtime:
+        await at_version(runtime, 1)
+
+        async def look() -> bool:
+            return bool((await runtime.sql("SELECT id FROM orders")).json() == [{"id": 2}])
+
+        await eventually(look, "the row that has become too old is gone")
+        told = await at_version(runtime, 2)
+        assert told["version"]["rows"] == 1
+
+
+async def test_appends_keep_what_is_stored(tmp_path: Path) -> None:
+    write(tmp_path, 1000)
+    async with running(tmp_path, manifest("refresh_mode: append")) as runtime:
+        await at_version(runtime, 1)
+        stored = {path.name for path in (tmp_path / "data-dir").rglob("*.arrow")}
+        for number in range(2, 5):
+            write(tmp_path, 10, 1000 * number, f"orders{number}.parquet")
+            (tmp_path / "orders.parquet").unlink()
+            (tmp_path / f"orders{number}.parquet").rename(tmp_path / "orders.parquet")
+            await refresh(runtime)
+            told = await at_version(runtime, number)
+            assert told["version"]["rows"] == 1000 + 10 * (number - 1)
+        now = {path.name for path in (tmp_path / "data-dir").rglob("*.arrow")}
+        assert stored < now
+        found = await runtime.sql("SELECT count(*) AS n, max(id) AS last FROM orders")
+        assert found.json() == [{"n": 1030, "last": 4009}]
