@@ -48,7 +48,7 @@ class ApiKey(SecretKey):
 class Auth(Section):
     """Who may call."""
 
-    api_keys: Annotated[tuple[ApiKey, ...], BeforeValidator(as_tuple), Field(max_length=64)] = (
+    api_keys: Annotated[tuple[ApiKey, ...], Field(max_length=64), BeforeValidator(as_tuple)] = (
         Field(
             default=(),
             description="Keys, beside those of the manifest; without any, anyone may call.",
@@ -73,7 +73,7 @@ class Tls(Section):
         description="A Secret with `tls.crt` and `tls.key`; the operator makes one, signed by a "
         "CA of the cluster, if not given.",
     )
-    dns_names: Annotated[tuple[HostName, ...], BeforeValidator(as_tuple), Field(max_length=32)] = (
+    dns_names: Annotated[tuple[HostName, ...], Field(max_length=32), BeforeValidator(as_tuple)] = (
         Field(default=(), description="Further names in the certificate that the operator makes.")
     )
 
@@ -111,7 +111,7 @@ class ResultStore(Section):
         default_factory=dict, description="Parameters of the object store."
     )
     secret_params: Annotated[
-        tuple[SecretParam, ...], BeforeValidator(as_tuple), Field(max_length=32)
+        tuple[SecretParam, ...], Field(max_length=32), BeforeValidator(as_tuple)
     ] = Field(default=(), description="Parameters from Secrets.")
 
 
@@ -133,7 +133,7 @@ class Service(Section):
         default=None, description="Class of the load balancer."
     )
     load_balancer_source_ranges: Annotated[
-        tuple[Cidr, ...], BeforeValidator(as_tuple), Field(max_length=64)
+        tuple[Cidr, ...], Field(max_length=64), BeforeValidator(as_tuple)
     ] = Field(default=(), description="Networks that the load balancer lets in.")
     external_traffic_policy: Literal["Cluster", "Local"] | None = Field(
         default=None, description="Whether clients' addresses are kept (`Local`)."
@@ -237,7 +237,7 @@ class ClusterSpec(Section):
     result_store: ResultStore | None = Field(
         default=None, description="Where answers are kept; on the state's volume, if not given."
     )
-    secrets: Annotated[tuple[SecretMount, ...], BeforeValidator(as_tuple), Field(max_length=32)] = (
+    secrets: Annotated[tuple[SecretMount, ...], Field(max_length=32), BeforeValidator(as_tuple)] = (
         Field(default=(), description="Secrets that the manifest refers to.")
     )
     auth: Auth = Field(default=Auth(), description="Who may call.")

@@ -21,7 +21,7 @@ from caraway_operator.spec.base import (
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
 
 
-Names = Annotated[tuple[ObjectName, ...], BeforeValidator(as_tuple), Field(max_length=16)]
+Names = Annotated[tuple[ObjectName, ...], Field(max_length=16), BeforeValidator(as_tuple)]
 Repository = Annotated[
     str, Field(min_length=1, max_length=512, pattern=r"^[a-z0-9][a-zA-Z0-9._:/\[\]-]*$")
 ]

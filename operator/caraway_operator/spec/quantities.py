@@ -1,5 +1,6 @@
 """Amounts of CPU and memory as Kubernetes writes them: exact numbers in, exact numbers out."""
 
+import math
 import re
 from decimal import Decimal, InvalidOperation
 
@@ -45,7 +46,7 @@ def whole_mebibytes(quantity: str | int) -> int:
 
 def whole_cores(quantity: str | int) -> int:
     """Return the CPU in whole cores, rounded up; at least 1."""
-    return max(1, -int(-number(quantity) // 1))
+    return max(1, math.ceil(number(quantity)))
 
 
 def canonical(quantity: str | int) -> str:

@@ -80,7 +80,6 @@ class ClusterStatus(Section):
     endpoints: Endpoints | None = Field(default=None, description="Where users reach the cluster.")
     conditions: Annotated[
         tuple[Condition, ...],
-        BeforeValidator(as_tuple),
         Field(
             max_length=32,
             json_schema_extra={
@@ -88,6 +87,7 @@ class ClusterStatus(Section):
                 "x-kubernetes-list-map-keys": ["type"],
             },
         ),
+        BeforeValidator(as_tuple),
     ] = Field(default=(), description="What is so, and what is not.")
     progress: Object | None = Field(
         default=None,
