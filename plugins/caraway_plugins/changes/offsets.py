@@ -32,14 +32,15 @@ class Offsets:
         """
         if not isinstance(source, dict):
             return None
-        place = _PLACES.get(source.get("connector", ""))
+        connector = source.get("connector")
+        place = _PLACES.get(connector) if isinstance(connector, str) else None
         if place is None:
             return None
         try:
             found = place(source)
         except (OverflowError, TypeError, ValueError) as exc:
             raise BadChangesError(
-                f"its 'source' is not what the connector {source['connector']} writes: {exc}"
+                f"its 'source' is not what the connector {connector} writes: {exc}"
             ) from exc
         return None if found is None else self._name(source, found[0]) + found[1]
 
@@ -107,7 +108,7 @@ def _kafka(source: Mapping[str, Any]) -> _Place | None:
     return (source.get("topic"), source.get("partition")), _number(offset, "offset")
 
 
-_PLACES: Mapping[Any, Callable[[Mapping[str, Any]], _Place | None]] = {
+_PLACES: Mapping[str, Callable[[Mapping[str, Any]], _Place | None]] = {
     "postgresql": _postgres,
     "mysql": _mysql,
     "mariadb": _mysql,

@@ -1,0 +1,49 @@
+"""Change events as Debezium writes them, and what they are read into."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from caraway_core.changes import OFFSET, OP, Changes, Op
+from caraway_plugins.changes import decoding
+from caraway_plugins.changes.target import ChangeTarget
+
+ORDERS = ChangeTarget(
+    pa.schema([("id", pa.int64()), ("name", pa.string()), ("price", pa.decimal128(10, 2))]),
+    ("id",),
+)
+JSON = "application/json"
+Row = dict[str, Any]
+
+
+def event(op: str, after: Row | None = None, before: Row | None = None, **more: Any) -> Row:
+    return {"op": op, "before": before, "after": after, **more}
+
+
+def postgres(lsn: int | None, table: str = "orders", name: str = "shop") -> Row:
+    return {"connector": "postgresql", "name": name, "db": "db", "schema": "public",
+            "table": table, "lsn": lsn, "txId": 7}  # fmt: skip
+
+
+def decode(
+    body: Any,
+    target: ChangeTarget = ORDERS,
+    content_type: str = JSON,
+    headers: Mapping[str, str] | None = None,
+) -> Changes:
+    """Read a body, or values that are written as JSON."""
+    content = body if isinstance(body, bytes) else orjson.dumps(body)
+    return decoding.decode(content, content_type, headers or {}, target)
+
+
+def told(changes: Changes) -> Sequence[tuple[str, Row]]:
+    """What changes do: the name of the operation, and the columns that are not NULL."""
+    return [
+        (
+            Op(row[OP]).name,
+            {k: v for k, v in row.items() if k not in (OP, OFFSET) and v is not None},
+        )
+        for row in changes.rows.to_pylist()
+    ]
