@@ -1,0 +1,267 @@
+"""The route of change events, with the part that applies them played by the test."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pytest
+
+from caraway_core.changes import Changes
+from caraway_core.errors import (
+    CarawayError,
+    ExecutionError,
+    OverloadedError,
+    QueryTimeoutError,
+    ShuttingDownError,
+    StateAwayError,
+)
+from caraway_core.ids import TableName
+from caraway_plugins.changes.target import ChangeTarget, RegistryAwayError
+from caraway_scheduler.acceleration.ingesting import (
+    ChangesRefusedError,
+    QueueFullError,
+    StreamStoppedError,
+)
+from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.api import cdc
+from tests.kit.runtime import Running, running
+
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+EVENT: dict[str, Any] = {"op": "c", "before": None, "after": {"id": 1, "name": "a"}}
+BODY = orjson.dumps(EVENT)
+ENVELOPE = orjson.dumps(
+    {"type": "record", "name": "E", "fields": [{"name": "op", "type": "string"}]}
+).decode()
+
+
+class FakeIngest:
+    """Takes changes of `orders`, keeps them, and fails as it is told."""
+
+    def __init__(self) -> None:
+        self.applied: list[tuple[str, Changes, str | None, float]] = []
+        self.failure: CarawayError | None = None
+        self.refusals: dict[str, CarawayError] = {}
+        self.names = {"orders", '"Odd Name"', "public.lines"}
+        self.waits: asyncio.Event | None = None
+
+    def target(self, name: TableName) -> ChangeTarget:
+        if name in self.refusals:
+            raise self.refusals[name]
+        if name not in self.names:
+            raise NoDatasetError(f"no dataset '{name}'")
+        return ChangeTarget(SCHEMA, ("id",), avro_schema=ENVELOPE)
+
+    async def apply(
+        self, name: TableName, changes: Changes, request_id: str | None, deadline_s: float
+    ) -> int:
+        if self.waits is not None:
+            await self.waits.wait()
+        if self.failure is not None:
+            raise self.failure
+        self.applied.append((name, changes, request_id, deadline_s))
+        return changes.received
+
+
+async def post(runtime: Running, body: bytes = BODY, name: str = "orders", **headers: str) -> Any:
+    sent = {"content-type": "application/json"}
+    sent |= {key.replace("_", "-"): value for key, value in headers.items()}
+    return await runtime.api.post(f"/v1/datasets/{name}/cdc", content=body, headers=sent)
+
+
+def refused(answer: Any, status: int, says: str) -> None:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json().keys() == {"message"}
+    assert says in answer.json()["message"]
+
+
+@asynccontextmanager
+async def serving(folder: Path, ingest: FakeIngest, manifest: str = "") -> AsyncIterator[Running]:
+    async with running(folder, manifest) as runtime:
+        runtime.services.ingest = ingest
+        yield runtime
+
+
+async def test_events_are_applied_before_the_answer_comes(tmp_path: Path) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        answer = await post(runtime, orjson.dumps([EVENT, None, EVENT]))
+
+        assert (answer.status_code, answer.json()) == (200, {"applied": 2, "dataset": "orders"})
+        (name, changes, request_id, deadline_s) = fake.applied[0]
+        assert (name, changes.rows.num_rows, request_id) == ("orders", 2, None)
+        assert 0 < deadline_s <= cdc.BUDGET_S
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [("orders", "orders"), ("ORDERS", "orders"), ("public.orders", "orders"),
+     ("lines", "public.lines"), ("public.lines", "public.lines")],
+)  # fmt: skip
+async def test_name_is_bare_or_qualified_and_comes_back_as_it_was(
+    tmp_path: Path, name: str, table: str
+) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        answer = await post(runtime, name=name)
+
+        assert answer.json() == {"applied": 1, "dataset": name}
+        assert fake.applied[0][0] == table
+
+
+async def test_each_form_is_read(tmp_path: Path) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        for kind in ("application/json", "application/cdc+json", "application/vnd.debezium+json",
+                     "application/x-ndjson", "Application/JSON; charset=utf-8"):  # fmt: skip
+            answer = await post(runtime, BODY + b"\n" + BODY, content_type=kind)
+            assert answer.json()["applied"] == 2, kind
+        for kind in ("application/avro", "application/cdc+avro", "application/vnd.debezium+avro"):
+            answer = await post(runtime, b"\x02t\x02t", content_type=kind)
+            assert answer.json()["applied"] == 2, kind
+        own = orjson.dumps({"type": "record", "name": "E", "fields": [
+            {"name": "ts", "type": "long"}, {"name": "op", "type": "string"}]})  # fmt: skip
+        answer = await post(
+            runtime, b"\0\x02t", content_type="application/avro", x_avro_schema=own.decode()
+        )
+        assert answer.json()["applied"] == 1
+
+
+async def test_large_bodies_are_read_as_well(tmp_path: Path) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        answer = await post(runtime, orjson.dumps([EVENT] * 1000))
+
+        assert answer.json()["applied"] == 1000
+
+
+async def test_key_of_the_request_is_handed_on(tmp_path: Path) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        await post(runtime, idempotency_key="batch-7")
+
+        assert fake.applied[0][2] == "batch-7"
+        refused(await post(runtime, idempotency_key="a b"), 400, "Idempotency-Key")
+        refused(await post(runtime, idempotency_key="x" * 256), 400, "Idempotency-Key")
+
+
+async def test_events_without_effect_need_nothing(tmp_path: Path) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        assert (await post(runtime, b"[null]")).json() == {"applied": 0, "dataset": "orders"}
+        assert not fake.applied
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (QueueFullError("it took too long"), 504),
+        (QueryTimeoutError("it took too long"), 504),
+        (StreamStoppedError("it is loaded anew"), 503),
+        (ShuttingDownError("it stops"), 503),
+        (StateAwayError("the state store is away"), 503),
+        (RegistryAwayError("the registry is away"), 503),
+        (OverloadedError("too much", 2), 503),
+        (ChangesRefusedError("not these"), 400),
+        (ExecutionError("an executor failed"), 400),
+        (CarawayError("unheard of"), 500),
+    ],
+)
+async def test_failure_to_apply_has_its_status(
+    tmp_path: Path, failure: CarawayError, status: int
+) -> None:
+    fake = FakeIngest()
+    fake.failure = failure
+    async with serving(tmp_path, fake) as runtime:
+        refused(await post(runtime), status, failure.message)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        NotAcceleratedError("dataset 'x' is not accelerated"),
+        ChangesRefusedError("dataset 'x' does not take changes"),
+    ],
+)
+@pytest.mark.parametrize("name", ["x", "public.x"])
+async def test_dataset_that_takes_no_changes_is_404(
+    tmp_path: Path, refusal: CarawayError, name: str
+) -> None:
+    fake = FakeIngest()
+    fake.refusals["x"] = refusal
+    async with serving(tmp_path, fake) as runtime:
+        refused(await post(runtime, name=name), 404, refusal.message)
+
+
+@pytest.mark.parametrize("name", ["unknown", "a.b.c.d", "runtime.x", "%22"])
+async def test_unknown_name_is_404(tmp_path: Path, name: str) -> None:
+    async with serving(tmp_path, FakeIngest()) as runtime:
+        refused(await post(runtime, name=name), 404, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "says"),
+    [
+        (BODY, {"content_type": "text/plain"}, "'text/plain' is not read; known: application/json"),
+        (BODY, {"content_type": ""}, "no Content-Type"),
+        (BODY, {"content_encoding": "gzip"}, "Content-Encoding"),
+        (b"", {}, "empty"),
+        (b"{", {}, "not JSON"),
+        (b'{"id": 1}', {}, "event 1: it has no 'op'"),
+        (orjson.dumps([EVENT, {**EVENT, "after": {"id": "x"}}]), {}, "event 2: column 'id'"),
+        (b"\x04tt", {"content_type": "application/avro"}, "event 1: its 'op' is 'tt'"),
+        (b"\x02", {"content_type": "application/avro"}, "not a record of the Avro schema"),
+    ],
+)
+async def test_what_cannot_be_read_is_400_and_nothing_is_applied(
+    tmp_path: Path, body: bytes, headers: dict[str, str], says: str
+) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        refused(await post(runtime, body, **headers), 400, says)
+        assert not fake.applied
+
+
+async def test_key_that_may_only_read_is_403(tmp_path: Path) -> None:
+    fake = FakeIngest()
+    manifest = "runtime: {auth: {api-key: {keys: ['look:ro', 'change:rw']}}}\n"
+    async with serving(tmp_path, fake, manifest) as runtime:
+        refused(await post(runtime, x_api_key="look"), 403, ":rw")
+        assert (await post(runtime, x_api_key="change")).status_code == 200
+        assert len(fake.applied) == 1
+
+
+async def test_body_that_is_too_large_is_413(tmp_path: Path) -> None:
+    async with serving(tmp_path, FakeIngest()) as runtime:
+        runtime.services.max_body_bytes = 10
+
+        async def pieces() -> AsyncIterator[bytes]:
+            yield BODY
+
+        undeclared = await runtime.api.post(
+            "/v1/datasets/orders/cdc",
+            content=pieces(),
+            headers={"content-type": "application/json"},
+        )
+        refused(undeclared, 413, "larger than 10 bytes")
+
+
+async def test_apply_that_does_not_come_back_is_504(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cdc, "BUDGET_S", 0.0)
+    monkeypatch.setattr(cdc, "_GRACE_S", 0.0)
+    fake = FakeIngest()
+    fake.waits = asyncio.Event()
+    async with serving(tmp_path, fake) as runtime:
+        refused(await post(runtime), 504, "send them again")
+
+
+async def test_runtime_that_is_still_starting_is_503(tmp_path: Path) -> None:
+    async with running(tmp_path, "") as runtime:
+        runtime.services.ingest = None
+        refused(await post(runtime), 503, "starting")
