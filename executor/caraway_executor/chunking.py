@@ -1,13 +1,21 @@
 """Where the rows of an answer that is stored are cut into chunks."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from caraway_core.protocols.storing import MOST_CHUNK_BYTES, StoreOrder
+from caraway_core.errors import ExecutionError
+from caraway_core.protocols.storing import MOST_CHUNK_BYTES, MOST_PARTITIONS, StoreOrder
+from caraway_engine import plain
+from caraway_executor.parting import Parting
 
 Chunk = list[pa.RecordBatch]
 _FAR_LARGER = 2
+_GATHERED_BYTES = 16 * 1024 * 1024
+_GATHERED_ROWS = 128 * 1024
+WAITING_BYTES = 128 * 1024 * 1024
+"""What waits of all partitions together before the largest is closed, however small it is."""
 
 
 class Chunker:
@@ -61,3 +69,95 @@ class Chunker:
         step = min(most, max(self._order.first_rows, fitting))
         for start in range(0, batch.num_rows, step):
             yield batch.slice(start, step)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    pieces: Chunk = field(default_factory=list)
+    size_bytes: int = 0
+
+
+class PartitionChunker:
+    """Gathers the rows of each partition until they are a chunk.
+
+    Rows are told apart many batches at once: it costs by the partition, not by the row.
+    """
+
+    def __init__(
+        self,
+        order: StoreOrder,
+        schema: pa.Schema,
+        waiting_bytes: int = WAITING_BYTES,
+        most_partitions: int = MOST_PARTITIONS,
+    ) -> None:
+        self._schema = plain.plain_schema(schema)
+        self._parting = Parting(order.cut, schema)
+        self._chunk_bytes = min(order.chunk_bytes, MOST_CHUNK_BYTES)
+        self._waiting_bytes = waiting_bytes
+        self._most_partitions = most_partitions
+        self._gathered: Chunk = []
+        self._gathered_rows = self._gathered_bytes = self._parted_bytes = 0
+        self._waiting: dict[str, _Waiting] = {}
+
+    def gather(self, batch: pa.RecordBatch) -> bool:
+        """Take a batch; returns whether it is time to `part` what was gathered."""
+        if batch.num_rows:
+            self._gathered.append(batch)
+            self._gathered_rows += batch.num_rows
+            self._gathered_bytes += batch.nbytes
+        is_long = self._gathered_rows >= _GATHERED_ROWS
+        return is_long or self._gathered_bytes >= _GATHERED_BYTES
+
+    def part(self) -> list[tuple[str, Chunk]]:
+        """Part what was gathered, and return the chunks that are full with it, by partition.
+
+        Raises:
+            ExecutionError: the rows fall into too many partitions, or cannot be told apart.
+        """
+        gathered, self._gathered = self._gathered, []
+        self._gathered_rows = self._gathered_bytes = 0
+        if not gathered:
+            return []
+        return [
+            chunk
+            for rows in plain.plain_table(gathered, self._schema).to_batches()
+            for partition, piece in self._parting.parts(rows)
+            for chunk in self._wait(partition, piece)
+        ]
+
+    def rest(self) -> list[tuple[str, Chunk]]:
+        """Return what is left at the end. Raises as `part` does."""
+        chunks = self.part()
+        left = [partition for partition, waiting in self._waiting.items() if waiting.pieces]
+        return chunks + [self._taken(partition) for partition in left]
+
+    def _wait(self, partition: str, piece: pa.RecordBatch) -> Iterator[tuple[str, Chunk]]:
+        waiting = self._waiting.get(partition)
+        if waiting is None:
+            self._check_count()
+            waiting = self._waiting[partition] = _Waiting()
+        waiting.pieces.append(piece)
+        waiting.size_bytes += piece.nbytes
+        self._parted_bytes += piece.nbytes
+        if waiting.size_bytes >= self._chunk_bytes:
+            yield self._taken(partition)
+        while self._parted_bytes > self._waiting_bytes:
+            yield self._taken(max(self._waiting, key=lambda each: self._waiting[each].size_bytes))
+
+    def _taken(self, partition: str) -> tuple[str, Chunk]:
+        waiting = self._waiting[partition]
+        self._waiting[partition] = _Waiting()
+        self._parted_bytes -= waiting.size_bytes
+        pieces = waiting.pieces
+        if len(pieces) > 1:
+            # What is read back is one batch, which scans faster than many small ones.
+            pieces = plain.plain_table(pieces, pieces[0].schema).to_batches()
+        return partition, pieces
+
+    def _check_count(self) -> None:
+        if len(self._waiting) >= self._most_partitions:
+            raise ExecutionError(
+                f"the rows fall into more than {self._most_partitions:,} partitions; partition by "
+                "a column or expression with fewer values, or by 'bucket(n, column)' with a "
+                "smaller n"
+            )

@@ -1,7 +1,9 @@
 """Answers that are stored where they are made; only word of their chunks goes on."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -11,7 +13,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_engine import plain
-from caraway_executor.chunking import Chunk, Chunker
+from caraway_executor.chunking import Chunk, Chunker, PartitionChunker
 
 _WRITES = 3
 """Chunks on their way to the store at once, while the next rows are read."""
@@ -21,6 +23,7 @@ _Write = asyncio.Task[ChunkInfo]
 class StoringStream:
     """Stores the rows of a stream, and yields word of each chunk in the order of the rows.
 
+    Where the order parts the rows, they are in order within each partition.
     What runs ahead of the reader is bounded by the writes that are under way.
 
     Raises:
@@ -29,7 +32,8 @@ class StoringStream:
     """
 
     def __init__(self, rows: BatchStream, order: StoreOrder, store: ResultStore) -> None:
-        self._answer = order.schema or rows.schema
+        self._full = order.schema or rows.schema
+        self._answer = storing.kept_schema(self._full, order.cut)
         self.schema = storing.stored_schema(self._answer)
         self.reads_only_catalog: bool = rows.reads_only_catalog
         self.written: TableName | None = rows.written
@@ -81,26 +85,48 @@ class StoringStream:
         return chunk
 
     async def _store_all(self) -> None:
-        chunker = Chunker(self._order)
         index = 0
         try:
-            async for batch in self._rows:
-                for piece in self._restored(batch):
-                    for chunk in chunker.add(piece):
-                        await self._begin(index, chunk)
-                        index += 1
-            for chunk in chunker.rest():
-                await self._begin(index, chunk)
+            chunks = self._parted() if self._order.cut.terms else self._uncut()
+            async with aclosing(chunks):
+                async for partition, chunk in chunks:
+                    await self._begin(index, partition, chunk)
+                    index += 1
         except Exception as exc:
             await self._writes.put(exc)
         else:
             await self._writes.put(None)
 
-    async def _begin(self, index: int, chunk: Chunk) -> None:
-        writing = self._store.write_chunk(self._order.key, index, self._answer, chunk)
-        write = asyncio.ensure_future(writing)
+    async def _uncut(self) -> AsyncGenerator[tuple[str, Chunk], None]:
+        chunker = Chunker(self._order)
+        async for batch in self._rows:
+            for piece in self._restored(batch):
+                for chunk in chunker.add(piece):
+                    yield "", chunk
+        for chunk in chunker.rest():
+            yield "", chunk
+
+    async def _parted(self) -> AsyncGenerator[tuple[str, Chunk], None]:
+        chunker = PartitionChunker(self._order, self._full)
+        async for batch in self._rows:
+            if chunker.gather(batch):
+                # Telling rows apart takes its time; a thread lets other work here go on.
+                for partition, chunk in await asyncio.to_thread(chunker.part):
+                    yield partition, self._named(chunk)
+        for partition, chunk in await asyncio.to_thread(chunker.rest):
+            yield partition, self._named(chunk)
+
+    def _named(self, chunk: Chunk) -> Chunk:
+        return [plain.restored(each, self._answer) for each in chunk]
+
+    async def _begin(self, index: int, partition: str, chunk: Chunk) -> None:
+        write = asyncio.ensure_future(self._write(index, partition, chunk))
         self._own(write)
         await self._writes.put(write)
+
+    async def _write(self, index: int, partition: str, chunk: Chunk) -> ChunkInfo:
+        written = await self._store.write_chunk(self._order.key, index, self._answer, chunk)
+        return replace(written, partition=partition)
 
     def _restored(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         if not plain.has_views(batch.schema):

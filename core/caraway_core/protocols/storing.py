@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from caraway_core.errors import ResultTooLargeError
-from caraway_core.partitions.keys import PartitionBy
+from caraway_core.partitions.keys import ByExpression, PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 
@@ -22,6 +22,8 @@ CHUNK_BYTES = 3 * 1024 * 1024
 fit in the 4 MiB that gRPC clients take in one message."""
 MOST_CHUNK_BYTES = 32 * 1024 * 1024
 """At so many bytes any chunk is closed: rows may be so wide that 10,000 do not fit in memory."""
+MOST_PARTITIONS = 1_000
+"""An answer that falls into more partitions is refused: each is a chunk or more to read."""
 
 _FIELDS = [
     pa.field("task", pa.int32(), nullable=False),
@@ -79,6 +81,13 @@ def begun(task: int, attempt: int) -> StoredChunk:
 def stored_schema(answer: pa.Schema) -> pa.Schema:
     """Return the schema of word about chunks of rows in the schema `answer`."""
     return pa.schema(_FIELDS, metadata={_ANSWER: answer.serialize().to_pybytes()})
+
+
+def kept_schema(answer: pa.Schema, cut: PartitionBy) -> pa.Schema:
+    """Return the columns of an answer that are stored: without the values of expressions."""
+    extra = sum(isinstance(term, ByExpression) for term in cut.terms)
+    fields = [answer.field(index) for index in range(len(answer) - extra)]
+    return pa.schema(fields, metadata=answer.metadata)
 
 
 def answer_schema(stored: pa.Schema) -> pa.Schema:

@@ -20,7 +20,7 @@ from caraway_core.protocols.dispatch import (
     Statement,
 )
 from caraway_core.protocols.fleet import Fleet, Share, TableCatalog, Task, TaskTable
-from caraway_core.protocols.storing import StoreOrder, stored_schema
+from caraway_core.protocols.storing import StoreOrder, kept_schema, stored_schema
 from caraway_core.tables import StoredTable
 from caraway_engine import distribution, shares, stored
 from caraway_engine.distribution import Analysis
@@ -344,7 +344,7 @@ class ClusterDispatch:
 
         stream = MergedStream(
             streams,
-            stored_schema(analysis.schema) if order else analysis.schema,
+            stored_schema(kept_schema(analysis.schema, order.cut)) if order else analysis.schema,
             analysis.reads_only_catalog,
             close,
             openers[at_once:],
