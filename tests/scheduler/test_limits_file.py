@@ -42,11 +42,12 @@ async def test_lower_of_manifest_and_limits_counts(tmp_path: Path) -> None:
 async def test_schedulers_that_come_and_go_change_the_share(tmp_path: Path) -> None:
     file = tmp_path / "limits.yaml"
     file.write_text("{api_rps: 9, sql_concurrent_queries: 6}")
-    count = 1
     async with running(tmp_path, "runtime: {query: {max_concurrent_queries: 0}}\n") as runtime:
-        runtime.services.scheduler_count = lambda: count
+        schedulers = [1]
+        runtime.services.scheduler_count = lambda: schedulers[0]
         following = LimitsFile(file, runtime.services)
         for count, expected in [(1, (9, 6)), (3, (3, 2)), (2, (4.5, 3)), (0, (9, 6))]:
+            schedulers[0] = count
             await following.look()
             assert (in_force(runtime)[0], in_force(runtime)[3]) == expected
 
