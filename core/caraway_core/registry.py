@@ -17,6 +17,11 @@ SOURCES: Mapping[str, str] = {
     "memory": "caraway_plugins.sources.memory:Memory",
 }
 
+CHANGE_SOURCES: Mapping[str, str] = {
+    "debezium": "caraway_plugins.changes.kafka.source:KafkaChanges",
+    "postgres": "caraway_plugins.changes.postgres.source:PostgresChanges",
+}
+
 SECRET_STORES: Mapping[str, str] = {
     "env": "caraway_plugins.secrets.environment:Environment",
     "file": "caraway_plugins.secrets.files:Files",
@@ -69,6 +74,8 @@ EXTRAS: Mapping[str, str] = {
     "caraway_executor": "runtime",
     "caraway_executor.command": "cluster",
     "caraway_plugins": "runtime",
+    "caraway_plugins.changes.kafka.source": "changes",
+    "caraway_plugins.changes.postgres.source": "changes",
     "caraway_plugins.stores.redis": "cluster",
     "caraway_scheduler": "runtime",
     "caraway_scheduler.dispatch.ray_fleet": "cluster",

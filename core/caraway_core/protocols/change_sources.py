@@ -9,6 +9,7 @@ import pyarrow as pa
 from caraway_core.changes import Changes
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
+from caraway_core.tables import Twice
 
 
 class PositionLostError(DatasetError):
@@ -23,6 +24,7 @@ class ChangeRequest:
     """One dataset as its source of changes sees it: secrets are filled in, so it is not printed.
 
     `declared` and `primary_key` are what the manifest says, empty where the source is to say it.
+    `twice` is what becomes of a row that is created though its key is there: "first" keeps that.
     """
 
     name: TableName
@@ -31,6 +33,7 @@ class ChangeRequest:
     params: Mapping[str, str] = field(repr=False)
     declared: tuple[pa.Field, ...] = ()
     primary_key: tuple[str, ...] = ()
+    twice: Twice = "last"
 
 
 @dataclass(frozen=True, slots=True)

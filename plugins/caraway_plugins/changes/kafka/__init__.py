@@ -1,0 +1,1 @@
+"""Change events of a Kafka topic; `source` is what the registry names."""

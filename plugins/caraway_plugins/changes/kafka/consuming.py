@@ -1,0 +1,175 @@
+"""A consumer of one topic. Its methods block; only this package knows confluent_kafka."""
+
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+
+from caraway_core.errors import DatasetError, DatasetErrorType
+from caraway_plugins.changes.kafka.settings import Settings
+
+logger = logging.getLogger(__name__)
+_ASK_S = 10.0
+_POLL_S = 0.5
+_LINGER_S = 0.02
+_AT_ONCE = 500
+_TYPES: Mapping[int, DatasetErrorType] = {
+    KafkaError._AUTHENTICATION: "auth",
+    KafkaError.SASL_AUTHENTICATION_FAILED: "auth",
+    KafkaError.TOPIC_AUTHORIZATION_FAILED: "auth",
+    KafkaError.GROUP_AUTHORIZATION_FAILED: "auth",
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED: "auth",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "not_found",
+    KafkaError._UNKNOWN_TOPIC: "not_found",
+    KafkaError._UNKNOWN_PARTITION: "not_found",
+    KafkaError._INVALID_ARG: "invalid",
+}
+# What librdkafka reports beside messages and does not get over by itself soon.
+_SERIOUS = frozenset(
+    {KafkaError._ALL_BROKERS_DOWN, KafkaError._AUTHENTICATION, KafkaError._RESOLVE}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A message; without a value it is a tombstone."""
+
+    partition: int
+    offset: int
+    value: bytes | None
+
+
+class Topic:
+    """Reads a topic from given offsets on, all its partitions, also those that are added."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises DatasetError if the settings are refused."""
+        self._settings = settings
+        self._failure: KafkaError | None = None
+        self._assigned: set[int] = set()
+        # Closing a consumer under a thread that polls it is not safe.
+        self._lock = threading.Lock()
+        self._is_closed = False
+        try:
+            self._consumer = Consumer({**settings.client, "error_cb": self._failed}, logger=logger)
+        except KafkaException as exc:
+            raise self._error(exc.args[0]) from exc
+
+    def begin(self, offsets: Mapping[int, int]) -> None:
+        """Read from these offsets on; partitions without one from their beginning.
+
+        Raises:
+            DatasetError: the topic is not there or cannot be asked for.
+        """
+        self._assign(self._partitions(), offsets)
+
+    def look_for_partitions(self) -> None:
+        """Read partitions that were added meanwhile, from their beginning.
+
+        Raises: as `begin`.
+        """
+        self._assign(self._partitions() - self._assigned, {})
+
+    def poll(self, most: int, most_bytes: int) -> Sequence[Event]:
+        """Return the next messages, at most about so many; none if there are none for a while.
+
+        Raises:
+            DatasetError: they cannot be had.
+        """
+        with self._lock:
+            if self._is_closed:
+                return ()
+            found = self._taken(self._consumer.consume(1, _POLL_S))
+            deadline = time.monotonic() + 10 * _LINGER_S
+            size = 0
+            while found and len(found) < most and size < most_bytes:
+                more = self._taken(
+                    self._consumer.consume(min(_AT_ONCE, most - len(found)), _LINGER_S)
+                )
+                size += sum(len(event.value or b"") for event in more)
+                found += more
+                if not more or time.monotonic() > deadline:
+                    break
+        if not found and self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise self._error(failure)
+        if found:
+            self._failure = None
+        return found
+
+    def tell_group(self, offsets: Mapping[int, int]) -> None:
+        """Let those who watch the group see how far the dataset is; nothing depends on it."""
+        topic = self._settings.topic
+        told = [TopicPartition(topic, number, at) for number, at in offsets.items()]
+        with self._lock:
+            if self._is_closed:
+                return
+            try:
+                self._consumer.commit(offsets=told, asynchronous=True)
+            except KafkaException as exc:
+                logger.warning("the consumer group is not told", extra={"cause": str(exc)})
+
+    def close(self) -> None:
+        """Let go of the connections, once a poll that goes on is over."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                self._consumer.close()
+
+    def _partitions(self) -> set[int]:
+        topic = self._settings.topic
+        try:
+            listed = self._consumer.list_topics(topic, timeout=_ASK_S).topics[topic]
+        except KafkaException as exc:
+            raise self._error(self._failure or exc.args[0]) from exc
+        if listed.error is not None:
+            raise self._error(listed.error)
+        return set(listed.partitions)
+
+    def _assign(self, partitions: set[int], offsets: Mapping[int, int]) -> None:
+        if not partitions:
+            return
+        topic = self._settings.topic
+        self._consumer.incremental_assign(
+            [
+                TopicPartition(topic, number, offsets.get(number, OFFSET_BEGINNING))
+                for number in sorted(partitions)
+            ]
+        )
+        self._assigned |= partitions
+
+    def _taken(self, messages: Sequence[object]) -> list[Event]:
+        events = []
+        for message in messages:
+            if (error := message.error()) is not None:  # type: ignore[attr-defined]  # untyped
+                if error.code() == KafkaError._AUTO_OFFSET_RESET:
+                    raise self._gone(message.partition())  # type: ignore[attr-defined]
+                if error.retriable() and not error.fatal():
+                    continue
+                raise self._error(error)
+            events.append(
+                Event(message.partition(), message.offset(), message.value())  # type: ignore[attr-defined]
+            )
+        return events
+
+    def _failed(self, error: KafkaError) -> None:
+        if error.fatal() or error.code() in _SERIOUS:
+            self._failure = error
+
+    def _gone(self, partition: int) -> DatasetError:
+        return DatasetError(
+            "unavailable",
+            f"topic '{self._settings.topic}', partition {partition}: messages that were not read "
+            "yet are gone; have Debezium send a snapshot, and set params.kafka_offset_reset to "
+            "earliest to go on with what is there",
+        )
+
+    def _error(self, error: KafkaError) -> DatasetError:
+        type_ = _TYPES.get(error.code(), "unavailable")
+        said = {"not_found": "there is no such topic", "auth": "Kafka refuses us"}.get(
+            type_, "Kafka does not answer"
+        )
+        return DatasetError(type_, f"topic '{self._settings.topic}': {said}: {error.str()}")

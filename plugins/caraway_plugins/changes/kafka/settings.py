@@ -1,0 +1,122 @@
+"""The params of a dataset that follows a topic."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.change_sources import ChangeRequest
+from caraway_plugins.changes.decoding import Form
+from caraway_plugins.changes.registry import PARAMS as REGISTRY_PARAMS
+from caraway_plugins.sources import params
+
+PARAMS = (
+    "debezium_transport",
+    "debezium_message_format",
+    "avro_schema",
+    *sorted(REGISTRY_PARAMS),
+    "kafka_bootstrap_servers",
+    "kafka_security_protocol",
+    "kafka_sasl_mechanism",
+    "kafka_sasl_username",
+    "kafka_sasl_password",
+    "kafka_ssl_ca_location",
+    "kafka_ssl_certificate_location",
+    "kafka_ssl_key_location",
+    "kafka_enable_ssl_certificate_verification",
+    "kafka_ssl_endpoint_identification_algorithm",
+    "kafka_consumer_group_id",
+    "kafka_offset_reset",
+)
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a dataset says; `client` may hold a password, so it is never printed.
+
+    Offsets are told to the group only where `tells_group`: the dataset keeps its own.
+    """
+
+    topic: str
+    form: Form
+    tells_group: bool
+    client: Mapping[str, Any] = field(repr=False)
+
+
+def settings_of(request: ChangeRequest) -> Settings:
+    """Read the path and the params of a dataset.
+
+    Raises:
+        DatasetError: one of them is wrong.
+    """
+    known = params.checked(request.connector, request.params, PARAMS)
+    if not request.path:
+        raise DatasetError("invalid", "no topic is named; write 'debezium:<topic>'")
+    _choice(known, "debezium_transport", "kafka", ("kafka",))
+    form = _choice(known, "debezium_message_format", "json", ("json", "avro"))
+    servers = known.text("kafka_bootstrap_servers")
+    if servers is None:
+        raise DatasetError(
+            "invalid", "params.kafka_bootstrap_servers is missing; give host:port,host:port"
+        )
+    if form == "avro" and not known.text("schema_registry_url", "avro_schema"):
+        raise DatasetError(
+            "invalid", "Avro needs its schema; set params.schema_registry_url or params.avro_schema"
+        )
+    group = known.text("kafka_consumer_group_id")
+    client = {
+        "bootstrap.servers": servers,
+        # Partitions are assigned by hand: the group takes no part in that.
+        "group.id": group or f"caraway-{request.name}",
+        "client.id": "caraway",
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": _choice(known, "kafka_offset_reset", "error", ("error", "earliest")),
+        "queued.max.messages.kbytes": 32 << 10,
+        "isolation.level": "read_committed",
+        **_security(known),
+    }
+    # `form` was one of the two just now.
+    return Settings(request.path, form, group is not None, client)  # type: ignore[arg-type]
+
+
+def _security(known: params.Params) -> dict[str, Any]:
+    username = known.text("kafka_sasl_username")
+    protocol = _choice(
+        known, "kafka_security_protocol", "SASL_SSL" if username else "PLAINTEXT", _PROTOCOLS
+    )
+    chosen: dict[str, Any] = {"security.protocol": protocol}
+    if protocol.startswith("SASL"):
+        if username is None:
+            raise DatasetError("invalid", f"params.kafka_sasl_username is missing for {protocol}")
+        chosen["sasl.mechanism"] = _choice(
+            known, "kafka_sasl_mechanism", "SCRAM-SHA-512", _MECHANISMS
+        )
+        chosen["sasl.username"] = username
+        chosen["sasl.password"] = known.text("kafka_sasl_password") or ""
+    if protocol.endswith("SSL"):
+        verifies = known.flag("kafka_enable_ssl_certificate_verification", True)
+        chosen["enable.ssl.certificate.verification"] = verifies
+        for name, key in (
+            ("kafka_ssl_ca_location", "ssl.ca.location"),
+            ("kafka_ssl_certificate_location", "ssl.certificate.location"),
+            ("kafka_ssl_key_location", "ssl.key.location"),
+        ):
+            if value := known.text(name):
+                chosen[key] = value
+        chosen["ssl.endpoint.identification.algorithm"] = _choice(
+            known, "kafka_ssl_endpoint_identification_algorithm", "https", ("https", "none")
+        )
+    return chosen
+
+
+def _choice(known: params.Params, name: str, default: str, choices: tuple[str, ...]) -> str:
+    value = known.text(name) or default
+    found = next((each for each in choices if each.lower() == value.lower()), None)
+    if found is None:
+        raise DatasetError(
+            "invalid", f"params.{name} is '{value}'; give one of: {', '.join(choices)}"
+        )
+    return found

@@ -1,0 +1,160 @@
+"""A Kafka topic of Debezium's events as a source of changes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from caraway_core.changes import Changes, Op, joined, log_schema
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
+from caraway_plugins.changes import decoding, registry
+from caraway_plugins.changes.kafka import positions
+from caraway_plugins.changes.kafka.consuming import Event, Topic
+from caraway_plugins.changes.kafka.positions import Position
+from caraway_plugins.changes.kafka.settings import settings_of
+from caraway_plugins.changes.target import BadChangesError, ChangeTarget, RegistryAwayError
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much is taken at once, and how often new partitions are looked for."""
+
+    batch_events: int = 5_000
+    batch_bytes: int = 32 << 20
+    look_s: float = 60.0
+
+
+class KafkaChanges:
+    """Implements `ChangeSource`.
+
+    Raises:
+        DatasetError: the dataset's path, params or columns are wrong.
+    """
+
+    def __init__(self, request: ChangeRequest, limits: Limits | None = None) -> None:
+        self._settings = settings_of(request)
+        self._limits = limits or Limits()
+        if not request.declared:
+            raise DatasetError("schema", "a topic does not say its columns; declare 'columns'")
+        try:
+            self._registry = registry.of_params(request.params)
+        except ValueError as exc:
+            raise DatasetError("invalid", f"params: {exc}") from exc
+        self._target = ChangeTarget(
+            pa.schema(request.declared),
+            request.primary_key,
+            request.twice,
+            request.params.get("avro_schema") or None,
+            self._registry,
+        )
+        self._topic: Topic | None = None
+
+    async def schema(self) -> pa.Schema:
+        return self._target.schema
+
+    async def primary_key(self) -> tuple[str, ...]:
+        return self._target.primary_key
+
+    async def batches(self, position: str | None) -> AsyncIterator[SourceBatch]:
+        name, loop = self._settings.topic, asyncio.get_running_loop()
+        offsets = {} if position is None else dict(positions.read(position, name).offsets)
+        is_first = position is None
+        topic = Topic(self._settings)
+        try:
+            await asyncio.to_thread(topic.begin, offsets)
+            self._topic = topic
+            look_at = loop.time() + self._limits.look_s
+            while True:
+                if loop.time() >= look_at:
+                    await asyncio.to_thread(topic.look_for_partitions)
+                    look_at = loop.time() + self._limits.look_s
+                events = await asyncio.to_thread(
+                    topic.poll, self._limits.batch_events, self._limits.batch_bytes
+                )
+                read = await asyncio.to_thread(self._read, events) if events else None
+                if read is None:
+                    continue
+                if read.taken:
+                    offsets |= _after(events[: read.taken])
+                    changes = _emptied(read.changes, self._target) if is_first else read.changes
+                    is_first = False
+                    yield SourceBatch(changes, Position(name, dict(offsets)).text())
+                if read.error is not None:
+                    raise read.error
+        finally:
+            self._topic = None
+            await asyncio.to_thread(topic.close)
+
+    async def confirm(self, position: str) -> None:
+        if self._topic is not None and self._settings.tells_group:
+            at = positions.read(position, self._settings.topic)
+            await asyncio.to_thread(self._topic.tell_group, at.offsets)
+
+    async def aclose(self) -> None:
+        if self._registry is not None:
+            await asyncio.to_thread(self._registry.close)
+
+    def _read(self, events: Sequence[Event]) -> "_Read":
+        """Read events; where one is bad, those before it are read, and it is told."""
+        try:
+            return _Read(len(events), self._decoded(events))
+        except RegistryAwayError as exc:
+            return _Read(0, error=DatasetError("unavailable", exc.message))
+        except BadChangesError as exc:
+            return self._read_up_to_bad(events, exc)
+
+    def _read_up_to_bad(self, events: Sequence[Event], cause: BadChangesError) -> "_Read":
+        good: list[Changes] = []
+        for number, event in enumerate(events):
+            try:
+                good.append(self._decoded([event]))
+            except BadChangesError as exc:
+                where = f"partition {event.partition}, offset {event.offset}"
+                told = exc.message.removeprefix("event 1: ")
+                message = f"topic '{self._settings.topic}', {where}: {told}"
+                return _Read(
+                    number, joined(good) if good else None, DatasetError("schema", message)
+                )
+            except RegistryAwayError as exc:
+                return _Read(0, error=DatasetError("unavailable", exc.message))
+        message = f"topic '{self._settings.topic}': {cause.message}"
+        return _Read(0, error=DatasetError("schema", message))
+
+    def _decoded(self, events: Sequence[Event]) -> Changes:
+        form = self._settings.form
+        # A tombstone follows a delete, for the compaction of the topic only.
+        values = [event.value for event in events if event.value is not None]
+        if not values:
+            return Changes(log_schema(self._target.schema).empty_table(), 0)
+        if form == "avro":
+            return decoding.decode(b"".join(values), "application/avro", {}, self._target)
+        if any(b"\n" in value for value in values):
+            body = b"[" + b",".join(values) + b"]"
+        else:
+            body = b"\n".join(values)
+        return decoding.decode(body, "application/x-ndjson", {}, self._target)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The first `taken` events as changes, and why the next one is none."""
+
+    taken: int
+    changes: Changes | None = None
+    error: DatasetError | None = None
+
+
+def _after(events: Sequence[Event]) -> Mapping[int, int]:
+    """Return the next offset of each partition."""
+    return {event.partition: event.offset + 1 for event in events}
+
+
+def _emptied(changes: Changes, target: ChangeTarget) -> Changes:
+    """Put a truncation before changes: what the dataset held is of no position."""
+    schema = log_schema(target.schema)
+    nothing: list[pa.Array] = [pa.nulls(1, field.type) for field in target.schema]
+    arrays = [*nothing, pa.array([int(Op.TRUNCATE)], pa.int8()), pa.nulls(1, pa.binary())]
+    first = pa.Table.from_arrays(arrays, schema=schema)
+    return Changes(pa.concat_tables([first, changes.rows]), changes.received)
