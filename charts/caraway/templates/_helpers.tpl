@@ -13,15 +13,17 @@
 {{- end -}}
 {{- end }}
 
+{{/* The instance is not that of a cluster: policies and budgets of a cluster must not find the operator.
+Those of a cluster let in who is called `caraway` and is the component `operator`. */}}
 {{- define "caraway.operator.selector" -}}
-app.kubernetes.io/name: caraway-operator
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: caraway
+app.kubernetes.io/instance: {{ include "caraway.operator.name" . }}
+app.kubernetes.io/component: operator
 {{- end }}
 
 {{/* Labels of what belongs to the operator, or to the chart alone. */}}
 {{- define "caraway.operator.labels" -}}
 {{ include "caraway.operator.selector" . }}
-app.kubernetes.io/component: operator
 app.kubernetes.io/part-of: caraway
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
