@@ -7,16 +7,17 @@ with Client("http://127.0.0.1:8090") as client:
 
 import json
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
-from caraway import parsing, queries, refreshes, retries
+from caraway import ingests, parsing, queries, refreshes, retries
 from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
 from caraway.formats import Format
+from caraway.ingests import Event, Ingests
 from caraway.parsing import Row
 from caraway.queries import Queries, Query
 from caraway.refreshes import Refreshes, Standing
@@ -46,6 +47,7 @@ class Client:
         self._statements = retries.statements(max_retries)
         self._queries = Queries(self._transport, max_retries, sleep)
         self._refreshes = Refreshes(self._transport, max_retries, sleep)
+        self._ingests = Ingests(self._transport, max_retries)
 
     def __enter__(self) -> "Client":
         return self
@@ -164,6 +166,21 @@ class Client:
         None: as the manifest has it.
         """
         self._refreshes.configure(name, {"refresh_sql": sql})
+
+    def ingest(self, name: str, events: Iterable[Event]) -> int:
+        """Apply change events to a dataset, in order; return how many were applied.
+
+        An event is a Debezium envelope, as a mapping or as its JSON. They are sent in requests of
+        a thousand; of one request all are applied or none. What failed on the way is sent again
+        under the same key, so that nothing is applied twice.
+        """
+        return sum(self.ingests(name, events))
+
+    def ingests(
+        self, name: str, events: Iterable[Event], batch_events: int = ingests.BATCH_EVENTS
+    ) -> Generator[int, None, None]:
+        """As `ingest`; yield how many were applied after each request."""
+        return self._ingests.send(name, events, batch_events)
 
     def catalogs(self) -> list[Row]:
         """The catalogs."""

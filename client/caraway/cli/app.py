@@ -9,6 +9,7 @@ from typer.core import TyperGroup
 from caraway import explanations
 from caraway.cli import (
     cluster,
+    ingesting,
     listings,
     processes,
     queries,
@@ -81,6 +82,7 @@ def build() -> typer.Typer:
     app.add_typer(queries.build())
     app.command("datasets")(listings.datasets)
     app.command("refresh")(refreshing.refresh)
+    app.command("ingest")(ingesting.ingest)
     app.command("catalogs")(listings.catalogs)
     app.command("executors")(listings.executors)
     app.command("status")(listings.status)

@@ -88,7 +88,7 @@ async def ingest(request: Request, name: Name) -> Response:
 
 async def _taken(request: Request, services: Services, name: str) -> int:
     if services.ingest is None:
-        raise RefusedError(503, "the runtime is still starting; try again")
+        raise RefusedError(404, f"dataset '{name}' takes no changes; nor does any other here")
     # Before the body: a client learns early that it sends in vain.
     table, target = _target(services.ingest, name)
     headers = request.headers

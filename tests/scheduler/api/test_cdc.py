@@ -261,7 +261,7 @@ async def test_apply_that_does_not_come_back_is_504(
         refused(await post(runtime), 504, "send them again")
 
 
-async def test_runtime_that_is_still_starting_is_503(tmp_path: Path) -> None:
+async def test_runtime_without_datasets_that_take_changes_says_so(tmp_path: Path) -> None:
     async with running(tmp_path, "") as runtime:
         runtime.services.ingest = None
-        refused(await post(runtime), 503, "starting")
+        refused(await post(runtime), 404, "takes no changes")

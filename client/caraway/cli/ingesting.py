@@ -1,0 +1,75 @@
+"""`caraway ingest`: send a file of change events, and say how fast they are applied."""
+
+import sys
+import time
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from caraway import explanations
+from caraway.cli import options
+from caraway_core.errors import CarawayError
+
+_PAUSE_S = 2.0
+
+
+def ingest(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset that takes changes.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Change events, one on a line; - is stdin.")
+    ],
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="N", min=1, max=100_000, help="Events in a request.")
+    ] = 1000,
+    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
+    api_key: options.ApiKey = "",
+    cacert: options.CaCert = None,
+) -> None:
+    """Apply change events to a dataset, in order; each request is durable before the next."""
+    with _opened(file) as lines, closing(options.connect(endpoint, api_key, cacert)) as client:
+        applied, requests, begun = 0, 0, time.monotonic()
+        try:
+            for count in _told(client.ingests(name, lines, batch), name):
+                applied, requests = applied + count, requests + 1
+        except CarawayError as error:
+            if not requests:
+                raise
+            print(_so_far(name, applied, requests), file=sys.stderr)
+            raise CarawayError(f"request {requests + 1}: {explanations.explain(error)}") from error
+        except KeyboardInterrupt:
+            print(f"{_so_far(name, applied, requests)}, perhaps one more", file=sys.stderr)
+            raise typer.Exit(130) from None
+    print(f"{name}: {_rate(applied, time.monotonic() - begun)}")
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[Iterable[bytes]]:
+    if str(file) == "-":
+        yield sys.stdin.buffer
+        return
+    opened: BinaryIO
+    with file.open("rb") as opened:
+        yield opened
+
+
+def _told(counts: Iterable[int], name: str) -> Generator[int, None, None]:
+    """Say every few seconds how far it is."""
+    applied, begun = 0, time.monotonic()
+    told = begun
+    for count in counts:
+        yield count
+        applied, now = applied + count, time.monotonic()
+        if now - told >= _PAUSE_S:
+            told = now
+            print(f"{name}: {_rate(applied, now - begun)}", file=sys.stderr, flush=True)
+
+
+def _so_far(name: str, applied: int, requests: int) -> str:
+    return f"{name}: {applied:,} changes are applied (requests: {requests})"
+
+
+def _rate(applied: int, passed_s: float) -> str:
+    return f"{applied:,} changes in {passed_s:.1f} s, {applied / max(passed_s, 1e-6):,.0f} rows/s"

@@ -1,0 +1,108 @@
+import datetime as dt
+import json
+from typing import Any
+
+import pytest
+
+from caraway import ingests
+from caraway.client import Client
+from caraway.errors import BrokenAnswerError, RefusedError
+from tests.client.runtime import Answer, FakeRuntime, Pauses
+
+ROUTE = "POST /v1/datasets/orders/cdc"
+EVENT = {"op": "c", "after": {"id": 1}}
+
+
+def applied(count: int) -> Answer:
+    return Answer(body=json.dumps({"applied": count, "dataset": "orders"}).encode())
+
+
+def client(runtime: FakeRuntime) -> Client:
+    return Client(runtime.endpoint, sleep=Pauses())
+
+
+def test_events_are_sent_as_lines_and_counted(runtime: FakeRuntime) -> None:
+    runtime.answers(ROUTE, applied(4))
+    events: list[Any] = [EVENT, None, '{\n "op": "t"\n}\n', b'{"op":"t"}\r\n', "", b"\n"]
+
+    with client(runtime) as asked:
+        assert asked.ingest("orders", events) == 4
+
+    sent = runtime.asked[0]
+    assert sent.headers["content-type"] == "application/x-ndjson"
+    assert [json.loads(each) for each in sent.body.split(b"\n")] == [
+        EVENT, None, {"op": "t"}, {"op": "t"},
+    ]  # fmt: skip
+
+
+def test_dates_travel_as_text(runtime: FakeRuntime) -> None:
+    runtime.answers(ROUTE, applied(1))
+
+    with client(runtime) as asked:
+        asked.ingest("orders", [{"op": "c", "after": {"day": dt.date(2024, 1, 2)}}])
+
+    assert json.loads(runtime.asked[0].body)["after"] == {"day": "2024-01-02"}
+
+
+def test_many_events_are_several_requests_with_a_key_each(runtime: FakeRuntime) -> None:
+    runtime.answers(ROUTE, applied(2), applied(2), applied(1))
+
+    with client(runtime) as asked:
+        assert list(asked.ingests("orders", [EVENT] * 5, 2)) == [2, 2, 1]
+
+    assert [each.body.count(b"op") for each in runtime.asked] == [2, 2, 1]
+    assert len({each.headers["idempotency-key"] for each in runtime.asked}) == 3
+
+
+def test_requests_stay_small_also_where_events_are_large() -> None:
+    large = b"x" * (ingests.BATCH_BYTES // 3 + 1)
+
+    sizes = [len(batch) for batch in ingests.batches([large] * 5 + [b""], 1000)]
+
+    assert sizes == [2, 2, 1]
+
+
+def test_no_events_are_no_request(runtime: FakeRuntime) -> None:
+    with client(runtime) as asked:
+        assert asked.ingest("orders", []) == 0
+    assert not runtime.asked
+
+
+@pytest.mark.parametrize(
+    "passing", [Answer(503), Answer(504), Answer(200, b'{"applied', breaks_off=True)]
+)
+def test_what_passes_is_sent_again_under_the_same_key(
+    runtime: FakeRuntime, passing: Answer
+) -> None:
+    runtime.answers(ROUTE, passing, applied(1))
+
+    with client(runtime) as asked:
+        assert asked.ingest("orders", [EVENT]) == 1
+
+    first, second = runtime.asked
+    assert first.headers["idempotency-key"] == second.headers["idempotency-key"]
+    assert first.body == second.body
+
+
+def test_refusal_ends_it(runtime: FakeRuntime) -> None:
+    runtime.answers(ROUTE, applied(1), Answer(400, b'{"message":"event 1: it has no \'op\'"}'))
+
+    with client(runtime) as asked, pytest.raises(RefusedError, match="event 1"):
+        list(asked.ingests("orders", [EVENT] * 3, 1))
+
+    assert len(runtime.asked) == 2
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"applied":"1"}', b"[]", b"ok"])
+def test_answer_that_says_nothing_is_told(runtime: FakeRuntime, body: bytes) -> None:
+    runtime.answers(ROUTE, Answer(body=body))
+
+    with client(runtime) as asked, pytest.raises(BrokenAnswerError):
+        asked.ingest("orders", [EVENT])
+
+
+def test_names_are_kept_out_of_the_path(runtime: FakeRuntime) -> None:
+    with client(runtime) as asked, pytest.raises(RefusedError):
+        asked.ingest("../a b?", [EVENT])
+
+    assert runtime.asked[0].path == "/v1/datasets/..%2Fa%20b%3F/cdc"
