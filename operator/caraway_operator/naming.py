@@ -24,6 +24,7 @@ KEYS_DIR = f"{CONFIG_DIR}/api-keys"
 RESULT_STORE_DIR = f"{CONFIG_DIR}/result-store"
 SECRETS_DIR = f"{CONFIG_DIR}/secrets"
 LIMITS_DIR = f"{CONFIG_DIR}/limits"
+LIMITS_KEY = "limits.json"
 REDIS_DIR = f"{CONFIG_DIR}/redis"
 DATA_DIR = "/var/lib/caraway"
 

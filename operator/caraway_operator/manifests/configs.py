@@ -9,7 +9,6 @@ from caraway_operator.manifests.wanted import Wanted
 from caraway_operator.spec import yaml_text
 from caraway_operator.spec.declared import API_KEYS_STORE, RESULT_STORE
 
-LIMITS_KEY = "limits.json"
 _NOTICE = "# Written by the operator; edit the CarawayCluster instead.\n"
 
 
@@ -18,7 +17,9 @@ def objects(wanted: Wanted) -> list[Object]:
     manifest = {"caraway.yaml": manifest_text(wanted)}
     return [
         _config_map(wanted, naming.manifest_config(wanted.name), manifest),
-        _config_map(wanted, naming.limits_config(wanted.name), {LIMITS_KEY: limits_text(wanted)}),
+        _config_map(
+            wanted, naming.limits_config(wanted.name), {naming.LIMITS_KEY: limits_text(wanted)}
+        ),
     ]
 
 

@@ -99,4 +99,5 @@ def _arguments(wanted: Wanted, object_store_mib: int) -> list[str]:
         *("--flight", f"0.0.0.0:{naming.FLIGHT_PORT}"),
         *("--metrics", f"0.0.0.0:{naming.METRICS_PORT}"),
         *("--object-store-memory", f"{object_store_mib}MiB"),
+        *("--limits-file", f"{naming.LIMITS_DIR}/{naming.LIMITS_KEY}"),
     ]

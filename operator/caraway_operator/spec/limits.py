@@ -2,13 +2,32 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from caraway_operator.spec.base import Section
+from caraway_operator.spec.base import Section, rules
 
 UNLIMITED = -1
 _Count = Annotated[int, Field(ge=UNLIMITED, le=2_000_000_000)]
-_Seconds = Annotated[int, Field(ge=1, le=604_800)]
+
+
+def _not_zero(value: int) -> int:
+    if value == 0:
+        raise ValueError("must be 1 or more, or -1 for no limit")
+    return value
+
+
+_Bound = Annotated[
+    int,
+    Field(
+        ge=UNLIMITED,
+        le=2_000_000_000,
+        json_schema_extra=rules(
+            {"rule": "self != 0", "message": "must be 1 or more, or -1 for no limit"}
+        ),
+    ),
+    AfterValidator(_not_zero),
+]
+"""What schedulers enforce: nothing at all is no limit, but an end."""
 
 
 class ResourceLimits(Section):
@@ -40,16 +59,16 @@ class LimitsSpec(Section):
     users: _Count = Field(
         default=UNLIMITED, description="Most members; the operator does not look at it."
     )
-    api_rps: _Count = Field(
+    api_rps: _Bound = Field(
         default=UNLIMITED, alias="api_rps", description="Most API requests a second."
     )
-    request_timeout_secs: _Seconds | None = Field(
+    request_timeout_secs: _Bound | None = Field(
         default=None, alias="request_timeout_secs", description="Longest request, in seconds."
     )
-    sql_query_timeout_secs: _Seconds | None = Field(
+    sql_query_timeout_secs: _Bound | None = Field(
         default=None, alias="sql_query_timeout_secs", description="Longest SQL query, in seconds."
     )
-    sql_concurrent_queries: _Count = Field(
+    sql_concurrent_queries: _Bound = Field(
         default=UNLIMITED, alias="sql_concurrent_queries", description="Most SQL queries at once."
     )
     resources: ResourceLimits | None = Field(

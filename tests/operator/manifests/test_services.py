@@ -1,0 +1,45 @@
+from typing import Any
+
+from tests.operator.manifests.clusters import EVERYTHING, made, wanted
+
+
+def ports(service: dict[str, Any]) -> dict[str, int]:
+    return {port["name"]: port["port"] for port in service["spec"]["ports"]}
+
+
+def test_users_reach_the_schedulers_under_the_clusters_name() -> None:
+    sections = {"service": {"annotations": {"a": "b"}, "labels": {"c": "d"}}}
+    service = made(wanted(sections), "Service", "demo")
+    assert ports(service) == {"http": 8090, "flight": 50051, "metrics": 9090}
+    assert service["spec"]["type"] == "ClusterIP" and "clusterIP" not in service["spec"]
+    assert service["metadata"]["annotations"] == {"a": "b"}
+    assert service["metadata"]["labels"]["c"] == "d"
+
+
+def test_what_is_seen_from_outside_leaves_the_metrics_port_out() -> None:
+    cluster = wanted(EVERYTHING)
+    public = made(cluster, "Service", "demo-public")
+    assert ports(public) == {"http": 8090, "flight": 50051}
+    assert public["metadata"]["annotations"] == {"lb": "internal"}
+    spec = public["spec"]
+    assert {key: spec[key] for key in spec if key not in ("ports", "selector")} == {
+        "type": "LoadBalancer",
+        "externalTrafficPolicy": "Local",
+        "loadBalancerClass": "cloud",
+        "loadBalancerSourceRanges": ["10.0.0.0/8"],
+    }
+    inner = made(cluster, "Service", "demo")
+    assert inner["spec"]["type"] == "ClusterIP" and "annotations" not in inner["metadata"]
+
+
+def test_head_and_state_keep_their_address_and_executors_have_none_in_common() -> None:
+    cluster = wanted()
+    head = made(cluster, "Service", "demo-head")["spec"]
+    assert "clusterIP" not in head and head["publishNotReadyAddresses"]
+    assert ports(made(cluster, "Service", "demo-state")) == {"redis": 6379, "store": 8095}
+    assert made(cluster, "Service", "demo-executor")["spec"]["clusterIP"] == "None"
+
+
+def test_the_state_serves_what_it_runs() -> None:
+    cluster = wanted({"redis": {"url": "redis://shared"}})
+    assert ports(made(cluster, "Service", "demo-state")) == {"store": 8095}

@@ -1,0 +1,169 @@
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caraway_operator import limits
+from caraway_operator.manifests import sizing
+from caraway_operator.spec import quantities
+from caraway_operator.spec.limits import LimitsSpec
+from tests.operator.manifests.clusters import spec
+
+COMPONENTS = ("head", "scheduler", "executor", "state")
+
+
+def of(**fields: Any) -> LimitsSpec:
+    return LimitsSpec.model_validate(fields)
+
+
+def test_without_limits_everything_is_allowed() -> None:
+    wanted = spec(executor={"replicas": 1000})
+    assert limits.clamp(wanted, None).spec is wanted
+    allowed = limits.clamp(wanted, of())
+    assert (allowed.spec, allowed.clamped, allowed.refused) == (wanted, (), ())
+
+
+def test_replicas_are_lowered_and_it_is_told() -> None:
+    wanted = spec(
+        scheduler={"replicas": 4}, executor={"replicas": 9, "minReplicas": 2, "maxReplicas": 12}
+    )
+    allowed = limits.clamp(wanted, of(replicas=3))
+    executor = allowed.spec.executor
+    assert (executor.replicas, executor.min_replicas, executor.max_replicas) == (3, 2, 3)
+    assert allowed.spec.scheduler.replicas == 3
+    assert [str(each) for each in allowed.clamped] == [
+        "spec.scheduler.replicas: 4 was lowered to 3 by the limit 'replicas'",
+        "spec.executor.replicas: 9 was lowered to 3 by the limit 'replicas'",
+        "spec.executor.maxReplicas: 12 was lowered to 3 by the limit 'replicas'",
+    ]
+    assert not allowed.refused
+
+
+def test_resources_are_lowered_requests_and_limits_alike() -> None:
+    resources = {
+        "requests": {"cpu": "6", "memory": "20Gi"},
+        "limits": {"cpu": 8, "memory": "64Gi", "ephemeral-storage": "100Gi"},
+    }
+    allowed = limits.clamp(
+        spec(executor={"resources": resources}), of(resources={"max_cpu": 4, "max_memory_gi": 16})
+    )
+    assert allowed.spec.executor.resources.model_dump() == {
+        "requests": {"cpu": "4", "memory": "16Gi"},
+        "limits": {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi"},
+    }
+    assert [(each.path, each.wanted, each.limit) for each in allowed.clamped] == [
+        ("spec.executor.resources.requests.cpu", "6", "resources.max_cpu"),
+        ("spec.executor.resources.requests.memory", "20Gi", "resources.max_memory_gi"),
+        ("spec.executor.resources.limits.cpu", "8", "resources.max_cpu"),
+        ("spec.executor.resources.limits.memory", "64Gi", "resources.max_memory_gi"),
+    ]
+
+
+def test_who_says_nothing_of_cpu_may_not_take_all_of_the_node() -> None:
+    allowed = limits.clamp(spec(), of(resources={"max_cpu": 16}))
+    assert allowed.spec.executor.resources.limits["cpu"] == "1"
+    assert allowed.clamped == ()
+
+
+def test_defaults_are_lowered_without_a_word() -> None:
+    allowed = limits.clamp(spec(), of(resources={"max_memory_gi": 1}))
+    assert allowed.spec.executor.resources.limits["memory"] == "1Gi"
+    assert allowed.clamped == ()
+
+
+@pytest.mark.parametrize(("others", "is_refused"), [(0, False), (1, False), (2, True), (3, True)])
+def test_a_cluster_too_many_is_refused(others: int, is_refused: bool) -> None:
+    refused = limits.clamp(spec(), of(apps=2), others=others).refused
+    assert bool(refused) is is_refused
+    if refused:
+        assert str(refused[0]).startswith("spec.organization: the limit 'apps' allows 2 clusters")
+
+
+def test_no_manifest_at_all() -> None:
+    [problem] = limits.clamp(spec(), of(pods=0)).refused
+    assert problem.path == "spec.manifest"
+
+
+RESOURCES = st.fixed_dictionaries(
+    {},
+    optional={
+        "requests": st.fixed_dictionaries(
+            {},
+            optional={
+                "cpu": st.integers(1, 900).map(lambda number: f"{number}m"),
+                "memory": st.integers(800, 1000).map(lambda number: f"{number}Mi"),
+            },
+        ),
+        "limits": st.fixed_dictionaries(
+            {},
+            optional={"cpu": st.integers(1, 64), "memory": st.integers(1, 64).map("{}Gi".format)},
+        ),
+    },
+)
+SPECS = st.fixed_dictionaries(
+    {},
+    optional={
+        "head": st.fixed_dictionaries({"resources": RESOURCES}),
+        "state": st.fixed_dictionaries({"resources": RESOURCES, "storeResources": RESOURCES}),
+        "scheduler": st.fixed_dictionaries(
+            {"resources": RESOURCES, "replicas": st.integers(0, 100)}
+        ),
+        "executor": st.fixed_dictionaries(
+            {"resources": RESOURCES, "replicas": st.integers(0, 1000)}
+        ),
+    },
+)
+LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "replicas": st.integers(-1, 1000),
+        "resources": st.none()
+        | st.fixed_dictionaries(
+            {}, optional={"max_cpu": st.integers(1, 64), "max_memory_gi": st.integers(1, 64)}
+        ),
+    },
+)
+
+
+@given(SPECS, LIMITS)
+def test_nothing_that_is_allowed_is_beyond_a_limit(
+    sections: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    wanted, bounds = spec(**sections), of(**fields)
+    allowed = limits.clamp(wanted, bounds).spec
+    if bounds.replicas >= 0:
+        assert max(allowed.executor.replicas, allowed.scheduler.replicas) <= bounds.replicas
+    for component in COMPONENTS:
+        resources = sizing.effective(component, getattr(allowed, component).resources)
+        for kind in (resources.requests, resources.limits):
+            if bounds.resources and bounds.resources.max_cpu and "cpu" in kind:
+                assert quantities.number(kind["cpu"]) <= bounds.resources.max_cpu
+            if bounds.resources and bounds.resources.max_memory_gi:
+                most = quantities.number(f"{bounds.resources.max_memory_gi}Gi")
+                assert quantities.number(kind["memory"]) <= most
+        for name, asked in resources.requests.items():
+            if name in resources.limits:
+                assert quantities.number(asked) <= quantities.number(resources.limits[name])
+
+
+@given(SPECS, LIMITS)
+def test_what_is_allowed_once_is_allowed_as_it_is(
+    sections: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    once = limits.clamp(spec(**sections), of(**fields))
+    twice = limits.clamp(once.spec, of(**fields))
+    assert (twice.spec, twice.clamped) == (once.spec, ())
+
+
+@given(SPECS, LIMITS)
+def test_nothing_is_raised(sections: dict[str, Any], fields: dict[str, Any]) -> None:
+    wanted = spec(**sections)
+    allowed = limits.clamp(wanted, of(**fields)).spec
+    assert allowed.executor.replicas <= wanted.executor.replicas
+    for component in COMPONENTS:
+        before = getattr(wanted, component).resources
+        after = getattr(allowed, component).resources
+        for given_, left in ((before.requests, after.requests), (before.limits, after.limits)):
+            for name in given_:
+                assert quantities.number(left[name]) <= quantities.number(given_[name])
