@@ -1,6 +1,6 @@
 """The seam between an accelerated dataset and a source that tells what changes in it."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -40,7 +40,8 @@ class ChangeRequest:
 class SourceBatch:
     """Changes that are applied as a whole, and the position after them.
 
-    There may be no rows, where only the position moved. Where not `is_whole` the dataset is in
+    There may be no rows, where only the position moved; or not even that, which says that the
+    source is there again. Where not `is_whole` the dataset is in
     between two states of its source until later batches are applied, too.
     """
 
@@ -72,7 +73,7 @@ class ChangeSource(Protocol):
         """
         ...
 
-    def batches(self, position: str | None) -> AsyncIterator[SourceBatch]:
+    def batches(self, position: str | None) -> AsyncGenerator[SourceBatch, None]:
         """Yield changes after the position, for ever; None: all rows first, after a truncation.
 
         One iteration at a time; the next one begins after the last was closed.

@@ -1,7 +1,7 @@
 """A Kafka topic of Debezium's events as a source of changes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -57,7 +57,7 @@ class KafkaChanges:
     async def primary_key(self) -> tuple[str, ...]:
         return self._target.primary_key
 
-    async def batches(self, position: str | None) -> AsyncIterator[SourceBatch]:
+    async def batches(self, position: str | None) -> AsyncGenerator[SourceBatch, None]:
         name, loop = self._settings.topic, asyncio.get_running_loop()
         offsets = {} if position is None else dict(positions.read(position, name).offsets)
         is_first = position is None
@@ -65,6 +65,9 @@ class KafkaChanges:
         try:
             await asyncio.to_thread(topic.begin, offsets)
             self._topic = topic
+            if position is not None:
+                nothing = Changes(log_schema(self._target.schema).empty_table(), 0)
+                yield SourceBatch(nothing, position)
             look_at = loop.time() + self._limits.look_s
             while True:
                 if loop.time() >= look_at:

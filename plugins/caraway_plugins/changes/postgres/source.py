@@ -1,7 +1,7 @@
 """A PostgreSQL table as a source of changes: a snapshot of its rows, then the log."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ class PostgresChanges:
     async def primary_key(self) -> tuple[str, ...]:
         return (await asyncio.to_thread(self._look_once)).key
 
-    async def batches(self, position: str | None) -> AsyncIterator[SourceBatch]:
+    async def batches(self, position: str | None) -> AsyncGenerator[SourceBatch, None]:
         at = None if position is None else positions.read(position)
         async with self._connected() as (plain, replication):
             table = await asyncio.to_thread(self._look, plain)
@@ -58,7 +58,7 @@ class PostgresChanges:
                 await asyncio.to_thread(slots.check, plain, table, at)
             collector = Collector(table, at.source)
             stream = Stream(self._place, replication, collector, at, self._limits)
-            async with aclosing(self._following(stream, plain, table)) as following:
+            async with aclosing(self._following(stream, plain, table, at)) as following:
                 async for batch in following:
                     yield batch
 
@@ -71,14 +71,16 @@ class PostgresChanges:
         """There is nothing to do: connections end with the iteration that they serve."""
 
     async def _following(
-        self, stream: Stream, plain: Any, table: Table
-    ) -> AsyncIterator[SourceBatch]:
+        self, stream: Stream, plain: Any, table: Table, at: Position
+    ) -> AsyncGenerator[SourceBatch, None]:
         def fetch(keys: Sequence[Key]) -> Mapping[Key, Values]:
             return reading.present(plain, table, keys)
 
         try:
             await stream.start()
             self._stream = stream
+            nothing = collecting.changes(table, (), (), (), 0)
+            yield SourceBatch(nothing, at.text(), is_whole=at.open_lsn == 0)
             async with aclosing(stream.batches(table.oid, fetch)) as batches:
                 async for batch in batches:
                     yield batch
@@ -122,7 +124,7 @@ def _begin(plain: Any, replication: Any, table: Table) -> slots.Snapshot:
 
 async def _loading(
     connection: Any, table: Table, snapshot: slots.Snapshot
-) -> AsyncIterator[SourceBatch]:
+) -> AsyncGenerator[SourceBatch, None]:
     """Yield all rows of a snapshot, after a truncation; the last batch ends the loading."""
     pages = reading.snapshot(connection, table, snapshot.name)
     page: Sequence[Values] | None = await asyncio.to_thread(_next, pages)

@@ -1,7 +1,7 @@
 """Follows the log from a position on, a transaction or several at a time."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,7 +74,7 @@ class Stream:
         await asyncio.to_thread(ask)
         self._beat = asyncio.create_task(self._keep_alive(), name="replication keep-alive")
 
-    async def batches(self, oid: int, fetch: Fetch) -> AsyncIterator[SourceBatch]:
+    async def batches(self, oid: int, fetch: Fetch) -> AsyncGenerator[SourceBatch, None]:
         """Yield batches of the relation with this number.
 
         Raises:

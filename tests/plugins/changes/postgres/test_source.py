@@ -94,7 +94,8 @@ async def test_what_was_given_but_not_applied_comes_again(followed: Followed) ->
     async with followed.following() as feed:
         await feed.load()
         followed.sql("INSERT INTO $t VALUES (3, 'three')")
-        await anext(feed.batches)
+        while not (await anext(feed.batches)).changes.received:
+            pass
     async with followed.following() as feed:
         await feed.next()
     assert notes(followed)[3] == "three"

@@ -1,0 +1,162 @@
+"""Follows one source of changes into one dataset, on the one scheduler that may.
+
+What the source says is applied in its order, a batch at a time, while the next one is read. The
+position is kept with the changes. So after whatever goes wrong, it goes on from where the dataset
+is: each change is applied, and not again.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from caraway_core.errors import CarawayError, DatasetError
+from caraway_core.ids import TableName
+from caraway_core.protocols.change_sources import ChangeSource, PositionLostError, SourceBatch
+from caraway_scheduler.acceleration import backoff
+from caraway_scheduler.acceleration.ingesting import Ingest
+
+logger = logging.getLogger(__name__)
+Tell = Callable[[CarawayError | None], None]
+"""Hears why changes do not come, and None when they come again."""
+IsMine = Callable[[], Awaitable[bool]]
+"""Takes or renews the claim to follow the dataset; False: another scheduler has it."""
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How often the claim is asked for, and how long a batch may take to be applied."""
+
+    claim_every_s: float = 5.0
+    apply_s: float = 60.0
+
+
+class Following:
+    """Drives one source; `run` ends only by being cancelled."""
+
+    def __init__(
+        self,
+        name: TableName,
+        source: ChangeSource,
+        ingest: Ingest,
+        is_mine: IsMine,
+        tell: Tell,
+        timing: Timing | None = None,
+        sleep: Sleep = asyncio.sleep,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        self._name = name
+        self._source = source
+        self._ingest = ingest
+        self._is_mine = is_mine
+        self._tell = tell
+        self._timing = timing or Timing()
+        self._sleep = sleep
+        self._chance = chance
+        self._failures = 0
+        self._lost: str | None = None
+        self.is_whole = False
+        """Whether the dataset is as its source was at one time, as far as this scheduler knows."""
+
+    async def run(self) -> None:
+        """Follow until cancelled; what goes wrong is told, and tried again."""
+        try:
+            while True:
+                error = await self._attempt()
+                if error is not None:
+                    self._failures += 1
+                    self._tell(error)
+                    await self._sleep(backoff.delay_s(self._failures, self._chance()))
+        finally:
+            await self._source.aclose()
+
+    async def _attempt(self) -> CarawayError | None:
+        """Follow as long as it goes well and the claim is ours; return what went wrong."""
+        try:
+            while not await self._is_mine():
+                await self._sleep(self._timing.claim_every_s)
+            return await self._follow(await self._ingest.position(self._name))
+        except PositionLostError as exc:
+            logger.warning("changes are lost", extra={"dataset": self._name, "cause": exc.message})
+            return exc
+        except CarawayError as exc:
+            logger.warning(
+                "changes do not come", extra={"dataset": self._name, "cause": exc.message}
+            )
+            return exc
+        except Exception:
+            logger.exception("changes do not come", extra={"dataset": self._name})
+            return DatasetError(
+                "unavailable",
+                f"dataset '{self._name}': its changes do not come for a reason that is in the log "
+                "of the scheduler",
+            )
+
+    async def _follow(self, position: str | None) -> None:
+        if position is not None and position == self._lost:
+            position = None
+        # The batch that is applied, and one that was read meanwhile.
+        ahead: asyncio.Queue[SourceBatch | CarawayError] = asyncio.Queue(1)
+        tasks = [
+            asyncio.create_task(self._read(position, ahead), name=f"read changes of {self._name}"),
+            asyncio.create_task(
+                self._apply(position, ahead), name=f"apply changes of {self._name}"
+            ),
+            asyncio.create_task(self._hold(), name=f"hold {self._name}"),
+        ]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _read(
+        self, position: str | None, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
+    ) -> None:
+        """Put batches into the queue and, behind them, why no more come."""
+        try:
+            async with aclosing(self._source.batches(position)) as batches:
+                async for batch in batches:
+                    await ahead.put(batch)
+        except CarawayError as exc:
+            if isinstance(exc, PositionLostError):
+                self._lost = position
+            await ahead.put(exc)
+        await asyncio.Event().wait()  # What was put is still to be applied.
+
+    async def _apply(
+        self, position: str | None, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
+    ) -> None:
+        """Apply what is in the queue.
+
+        Raises:
+            CarawayError: the source failed, or a batch cannot be applied.
+        """
+        while True:
+            batch = await ahead.get()
+            if isinstance(batch, CarawayError):
+                raise batch
+            if batch.changes.rows.num_rows or batch.position != position:
+                await self._ingest.apply(
+                    self._name,
+                    batch.changes,
+                    None,
+                    self._timing.apply_s,
+                    position=batch.position,
+                )
+                position = batch.position
+                await self._source.confirm(position)
+            self.is_whole = batch.is_whole
+            self._failures, self._lost = 0, None
+            self._tell(None)
+
+    async def _hold(self) -> None:
+        """Return once the claim is somebody else's."""
+        while await self._is_mine():
+            await self._sleep(self._timing.claim_every_s)
