@@ -18,11 +18,12 @@ from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.acceleration.service import Accelerations, SnapshotPlace
 from caraway_scheduler.acceleration.through import SourceDispatch
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
@@ -170,8 +171,9 @@ async def jobs(
         queries.invalidate,
     )
     services.jobs, services.job_works = opened.desk, opened
+    snapshots = await _snapshots(manifest, secrets, token)
     accelerations = await _accelerations(
-        services, store, opened.foreman.owner, place.under("datasets")
+        services, store, opened.foreman.owner, place.under("datasets"), snapshots
     )
     stack.push_async_callback(accelerations.aclose)
     services.catalog.accelerator = services.accelerations = accelerations
@@ -187,11 +189,30 @@ async def _identity(store: StateStore) -> str:
     return entry.value.decode()
 
 
-async def _accelerations(
-    services: Services, store: StateStore, owner: str, place: ResultPlace
-) -> Accelerations:
+async def _snapshots(
+    manifest: Manifest, secrets: SecretResolver, token: str
+) -> SnapshotPlace | None:
+    wanted = manifest.snapshots
+    if wanted is None:
+        return None
+    place = places.named("snapshots.location", wanted.location, wanted.params, secrets, token)
+    return SnapshotPlace(place, await _results(place), wanted.on_failure)
+
+
+async def _results(place: ResultPlace) -> ResultStore:
     store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
-    results = await asyncio.to_thread(store_class.at, place)
+    results: ResultStore = await asyncio.to_thread(store_class.at, place)
+    return results
+
+
+async def _accelerations(
+    services: Services,
+    store: StateStore,
+    owner: str,
+    place: ResultPlace,
+    snapshots: SnapshotPlace | None,
+) -> Accelerations:
+    results = await _results(place)
     return Accelerations(
         services.catalog,
         services.through.inner if services.through else services.dispatch,
@@ -200,6 +221,7 @@ async def _accelerations(
         place,
         owner,
         services.history.add,
+        snapshots,
     )
 
 

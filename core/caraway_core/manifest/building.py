@@ -11,7 +11,7 @@ from caraway_core.manifest import runtime as values_runtime
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
 from caraway_core.manifest.shape import top
-from caraway_core.manifest.values import Column, Dataset, DeclaredStore, View
+from caraway_core.manifest.values import Column, Dataset, DeclaredStore, SnapshotStore, View
 
 Value = TypeVar("Value")
 
@@ -157,6 +157,14 @@ def _scheduler(shape: shapes.Scheduler | None, base_dir: Path) -> values_runtime
         return values_runtime.Scheduler()
     location = locations.absolute(shape.state_location, base_dir)
     return values_runtime.Scheduler(location, shape.params)
+
+
+def snapshots(shape: top.Snapshots | None, base_dir: Path) -> SnapshotStore | None:
+    """Build the place for snapshots; None where there is none or it is off."""
+    if shape is None or not shape.enabled or shape.location is None:
+        return None
+    location = locations.absolute(shape.location, base_dir)
+    return SnapshotStore(location, shape.params, shape.bootstrap_on_failure_behavior)
 
 
 def _path(text: str | None, base_dir: Path) -> Path | None:

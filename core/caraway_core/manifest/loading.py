@@ -85,6 +85,7 @@ class _Loading:
             secrets=building.stores(root.secrets),
             dependencies=tuple(root.dependencies),
             notices=tuple(self._notices),
+            snapshots=building.snapshots(root.snapshots, base_dir),
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:

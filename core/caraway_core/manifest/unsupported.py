@@ -70,7 +70,6 @@ IN_MANIFEST = (
             "catalogs models embeddings rerankers search_engines tools workers functions evals"
         ).split()
     ),
-    Refusal("snapshots", _is_on, _OFF),
     Refusal("extensions", _is_any_on),
     Refusal("management", _is_enabled, _OFF),
     Refusal("runtime.policy", _is_on),
@@ -108,15 +107,10 @@ def _words(columns: object) -> frozenset[str]:
     return frozenset(re.findall(r'"[^"]*"|[^\s(),]+', str(columns or "")))
 
 
-def _is_named(value: object) -> bool:
-    return _is_present(value) and value not in ("disabled", 1)
-
-
 _IN_ACCELERATION = tuple(
     Refusal("acceleration", applies, "remove it or set 'enabled' to false", what)
     for what, applies in (
         ("'on_conflict' over an index", _is_of_an_index),
-        ("'snapshots'", _asks("snapshots", _is_named)),
         ("'write_mode'", _asks("write_mode", _is_any_of("write_back"))),
     )
 )

@@ -74,6 +74,19 @@ class DeclaredStore:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotStore:
+    """Where snapshots of accelerated datasets lie: the URL of a bucket, or an absolute folder.
+
+    `on_failure` says what becomes of a dataset that cannot start from its snapshot: it is loaded
+    from its source, with a warning or without, or it tries again until it can.
+    """
+
+    location: str
+    params: Mapping[str, str] = field(default_factory=dict, repr=False)
+    on_failure: Literal["warn", "retry", "fallback"] = "warn"
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """A whole manifest with everything it refers to.
 
@@ -93,3 +106,4 @@ class Manifest:
     secrets: tuple[DeclaredStore, ...]
     dependencies: tuple[str, ...]
     notices: tuple[str, ...]
+    snapshots: SnapshotStore | None = None

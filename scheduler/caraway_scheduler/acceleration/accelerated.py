@@ -17,6 +17,7 @@ from caraway_scheduler.acceleration import plans
 from caraway_scheduler.acceleration.feed import Feed
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.keeper import Keeper, Plan
+from caraway_scheduler.acceleration.snapshotting import Snapshotting
 from caraway_scheduler.acceleration.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ class Accelerated:
         head: Head,
         keeper: Keeper,
         results: ResultStore,
+        snapshotting: Snapshotting | None = None,
     ) -> None:
         self.dataset = dataset
         self.acceleration = acceleration
@@ -42,6 +44,8 @@ class Accelerated:
         self.keeper = keeper
         self.feed: Feed | None = None
         self._head = head
+        self._snapshotting = snapshotting
+        self._has_begun = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
@@ -51,7 +55,9 @@ class Accelerated:
 
     def begin(self) -> None:
         name = self.plan.name
-        self._spawn(self.keeper.run(), f"refresh {name}")
+        self._spawn(self._keep(), f"refresh {name}")
+        if self._snapshotting is not None:
+            self._spawn(self._snapshotting.run(), f"snapshots of {name}")
         self._spawn(self.upkeep.run(), f"upkeep of {name}")
         if self.feed is not None:
             self._spawn(self._feed(self.feed), f"changes to {name}")
@@ -81,7 +87,19 @@ class Accelerated:
             params.get("avro_schema"),
         )
 
+    def moved(self) -> None:
+        """Readers see another state."""
+        if self._snapshotting is not None:
+            self._snapshotting.news()
+
+    async def _keep(self) -> None:
+        if self._snapshotting is not None:
+            await self._snapshotting.begin()
+        self._has_begun.set()
+        await self.keeper.run()
+
     async def _feed(self, feed: Feed) -> None:
+        await self._has_begun.wait()
         while True:
             try:
                 await feed.begin()

@@ -68,7 +68,7 @@ class Head:
         self.held: HeldVersion | None = None
         self.shown: Version | None = None
         self._versions = versions
-        self._results = results
+        self.results = results
         self._show = show
         self._on_moved = on_moved
 
@@ -184,12 +184,12 @@ class Head:
         if before is not None and before.key == version.key and not past - wanted:
             return  # A change; there is nothing to look for.
         try:
-            for key in await self._results.keys():
+            for key in await self.results.keys():
                 made_at = making.made_at(key, self.name)
                 if made_at is None or key in wanted:
                     continue
                 if key in past or self.clock() - made_at > _ORPHANED:
-                    await self._results.delete(key)
+                    await self.results.delete(key)
                     await self._versions.forget_parts(self.name, [key])
         except CarawayError as exc:
             logger.warning("old versions are removed later", extra={"cause": exc.message})

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError, DatasetError
@@ -24,6 +25,8 @@ from caraway_scheduler.acceleration.ingesting import ChangesRefusedError
 from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker, Stored
 from caraway_scheduler.acceleration.refreshing import Refreshes, status
+from caraway_scheduler.acceleration.snapshots import SnapshotStore
+from caraway_scheduler.acceleration.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.through import Sources
 from caraway_scheduler.acceleration.version import Version
 from caraway_scheduler.acceleration.versions import Versions, name_in
@@ -41,6 +44,15 @@ class NotAcceleratedError(CarawayError):
 
 class NoDatasetError(CarawayError):
     """There is no dataset of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotPlace:
+    """Where snapshots lie, and what becomes of datasets that cannot start from theirs."""
+
+    place: ResultPlace
+    store: ResultStore
+    on_failure: OnFailure
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +77,15 @@ class Accelerations:
         place: ResultPlace,
         owner: str,
         record: Callable[[TaskRecord], None] = lambda _record: None,
+        snapshots: SnapshotPlace | None = None,
     ) -> None:
         self.counting = Counting(record)
         self._catalog = catalog
         self._maker = Maker(dispatch, place)
         self._versions = Versions(store, owner)
         self._results = results
+        self._dispatch = dispatch
+        self._snapshots = snapshots
         self._kept: dict[TableName, Accelerated] = {}
 
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
@@ -91,7 +106,7 @@ class Accelerations:
             self._results,
             self._catalog.show,
             lambda: datetime.now(UTC),
-            self._catalog.moved,
+            partial(self._moved, state.name),
         )
         keeper = Keeper(
             plan,
@@ -101,7 +116,15 @@ class Accelerations:
             self._catalog.source_bytes,
             counting=self.counting,
         )
-        kept = Accelerated(state.dataset, acceleration, plan, head, keeper, self._results)
+        kept = Accelerated(
+            state.dataset,
+            acceleration,
+            plan,
+            head,
+            keeper,
+            self._results,
+            self._snapshotting(head, acceleration),
+        )
         self._kept[state.name] = kept
         kept.begin()
 
@@ -214,6 +237,24 @@ class Accelerations:
         feed = self._changing(name).feed
         assert feed is not None
         return feed.position
+
+    def _moved(self, name: TableName) -> None:
+        self._catalog.moved()
+        if name in self._kept:
+            self._kept[name].moved()
+
+    def _snapshotting(self, head: Head, acceleration: Acceleration) -> Snapshotting | None:
+        place, wanted = self._snapshots, acceleration.snapshots
+        if wanted.use == "disabled":
+            return None
+        if place is None:
+            logger.warning(
+                "no snapshots are made: the manifest has no snapshots.location",
+                extra={"dataset": head.name},
+            )
+            return None
+        store = SnapshotStore(head, Maker(self._dispatch, place.place), place.store)
+        return Snapshotting(head, store, wanted, place.on_failure)
 
     def _changing(self, name: TableName) -> Accelerated:
         kept = self._accelerated(name)

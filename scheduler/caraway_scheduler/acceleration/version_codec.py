@@ -28,7 +28,7 @@ def encode(version: Version) -> bytes:
         "sql": version.sql,
         "origin": version.origin,
         "superseded": [[each.key, each.since.isoformat()] for each in version.superseded],
-        "cut": [_term(each) for each in version.cut.terms],
+        "cut": [term(each) for each in version.cut.terms],
         "log": [_entry(each) for each in version.log],
         "position": version.position,
         "live_rows": version.live_rows,
@@ -65,7 +65,7 @@ def decode(stored: bytes, parts: Mapping[str, Part]) -> Version:
                 Superseded(key, datetime.fromisoformat(since))
                 for key, since in document["superseded"]
             ),
-            PartitionBy(tuple(map(_read_term, document["cut"]))),
+            PartitionBy(tuple(map(read_term, document["cut"]))),
             tuple(map(_read_entry, document["log"])),
             document["position"],
             document["live_rows"],
@@ -122,8 +122,9 @@ def _read_entry(written: list[Any]) -> LogEntry:
     return LogEntry(ChunkInfo(*chunk), made_ms, tuple(requests))
 
 
-def _term(term: Term) -> list[Any]:
-    match term:
+def term(written: Term) -> list[Any]:
+    """Write what parts rows; `read_term` reads it."""
+    match written:
         case Bucket(count, column, name):
             return ["bucket", column, name, count]
         case ByColumn(column, name):
@@ -132,7 +133,7 @@ def _term(term: Term) -> list[Any]:
             return ["expression", sql, name]
 
 
-def _read_term(written: list[Any]) -> Term:
+def read_term(written: list[Any]) -> Term:
     kind, text, name, *more = written
     if kind == "bucket":
         return Bucket(more[0], text, name)

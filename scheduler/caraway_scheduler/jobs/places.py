@@ -31,15 +31,21 @@ def place(
     text = settings.scheduler.state_location
     if text is None:
         return ResultPlace("file", str(default.absolute()))
+    return named("runtime.scheduler.state_location", text, settings.scheduler.params, secrets, token)
+
+
+def named(
+    key: str, text: str, params: Mapping[str, str], secrets: SecretResolver, token: str = ""
+) -> ResultPlace:
+    """Return the place that a key of the manifest names. Raises as `place`."""
     try:
         location = split(text)
-        params = dict(secrets.expand_all(settings.scheduler.params))
+        filled = dict(secrets.expand_all(params))
         if location.scheme == STORE and token:
-            params.setdefault("token", token)
+            filled.setdefault("token", token)
         find: _Finder = registry.load("kind of location", registry.RESULT_PLACES, location.scheme)
-        return find(location.scheme, location.path, params)
+        return find(location.scheme, location.path, filled)
     except ValueError as exc:
-        raise CarawayError(f"runtime.scheduler.state_location: {exc}") from exc
+        raise CarawayError(f"{key}: {exc}") from exc
     except CarawayError as exc:
-        message = f"runtime.scheduler.state_location '{text}': {exc.message}"
-        raise CarawayError(message) from exc
+        raise CarawayError(f"{key} '{text}': {exc.message}") from exc

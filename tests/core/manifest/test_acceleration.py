@@ -295,7 +295,6 @@ def test_sources_of_changes_refresh_by_changes() -> None:
 @pytest.mark.parametrize(
     "keys",
     [
-        "snapshots: enabled",
         "write_mode: write_back",
         "on_conflict: {b: drop}, primary_key: a, indexes: {b: unique}",
     ],

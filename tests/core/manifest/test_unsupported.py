@@ -13,7 +13,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
     lines = [line.removeprefix("caraway.yaml:") for line in refuses(EVERYTHING.read_text())]
     assert lines == [
         f"6: management: 'management' is not implemented yet; {off}",
-        f"7: snapshots: 'snapshots' is not implemented yet; {off}",
         "8: extensions: 'extensions' is not implemented yet; remove it",
         "10: secrets[0].from: secret store 'kubernetes' is not implemented yet; known: "
         "dotenv, env, file",
@@ -29,7 +28,7 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         *(
             f"31: datasets[0].acceleration: {what} is not implemented yet; remove it or set "
             "'enabled' to false"
-            for what in ("'on_conflict' over an index", "'snapshots'", "'write_mode'")
+            for what in ("'on_conflict' over an index", "'write_mode'")
         ),
         f"58: views[0].acceleration: 'acceleration' is not implemented yet; {off}",
         f"59: views[1].acceleration: 'acceleration' is not implemented yet; {off}",

@@ -28,7 +28,7 @@ HashingAlgorithm = Literal[
 EvictionPolicy = Literal["lru", "tiny_lfu"]
 
 
-def _location(text: str) -> str:
+def checked_location(text: str) -> str:
     locations.split(text)
     return text
 
@@ -132,7 +132,7 @@ class Query(Section):
 
 
 class Scheduler(Section):
-    state_location: Annotated[Text, AfterValidator(_location)] | None = None
+    state_location: Annotated[Text, AfterValidator(checked_location)] | None = None
     params: Texts = Field(default_factory=dict)
     partition_assignment_interval: PositiveDuration = 30.0
     max_partition_assignments_per_interval: Count = 100

@@ -19,7 +19,7 @@ from caraway_core.manifest.shape.components import (
     Worker,
 )
 from caraway_core.manifest.shape.dataset import Dataset, View
-from caraway_core.manifest.shape.runtime import Runtime
+from caraway_core.manifest.shape.runtime import Runtime, checked_location
 
 ALL_STORES = "secrets"
 
@@ -55,8 +55,8 @@ class Management(Section):
 
 class Snapshots(Section):
     enabled: bool = True
-    location: Text | None = None
-    bootstrap_on_failure_behavior: Text | None = None
+    location: Annotated[Text, AfterValidator(checked_location)] | None = None
+    bootstrap_on_failure_behavior: Literal["warn", "retry", "fallback"] = "warn"
     params: Texts = Field(default_factory=dict)
 
 
