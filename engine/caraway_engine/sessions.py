@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from threading import Lock
@@ -15,6 +15,7 @@ from datafusion.catalog import Schema, Table
 
 from caraway_core.errors import (
     CarawayError,
+    ExecutionError,
     InvalidQueryError,
     QueryError,
     QueryForbiddenError,
@@ -42,11 +43,13 @@ from caraway_engine import (
     whole_files,
 )
 from caraway_engine.contexts import CATALOG, EngineSettings
+from caraway_engine.held import Chunks, NoChunks
+from caraway_engine.positions import Positions
 from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.streams import EngineStream
 from caraway_engine.system_tables import SystemSchema
-from caraway_engine.versions import Versions
+from caraway_engine.versions import Versions, Views
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
@@ -62,6 +65,7 @@ class _Plan:
     is_product: bool
     files: presence.SingleFiles
     stored: frozenset[TableName]
+    views: Views = field(default_factory=dict)
 
 
 class Session:
@@ -74,10 +78,11 @@ class Session:
         self,
         settings: EngineSettings,
         snapshot: CatalogSnapshot,
-        chunks: stored.Chunks | None = None,
+        chunks: Chunks | None = None,
     ) -> None:
         self.snapshot = snapshot
         self._spills_to = settings.temp_directory
+        self._context_partitions = settings.target_partitions
         measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
         self._context = contexts.new(
             settings, settings.target_partitions, 1 - _PRODUCTS_SHARE, measured
@@ -97,8 +102,9 @@ class Session:
         self._lock = Lock()
         self._view_reads: dict[str, frozenset[str]] = {}
         self._installed: dict[TableName, tuple[TableSpec, Table]] = {}
-        self.versions = Versions(chunks or stored.NoChunks(), settings.target_partitions)
+        self.versions = Versions(chunks or NoChunks(), settings.target_partitions)
         self._add_system_tables(snapshot.system)
+        self._positions: Positions[_Plan] = Positions(self._scratch)
         self._inputs = fragments.Inputs()
         self._whole_files = whole_files.WholeFiles()
         for context in self._contexts:
@@ -144,7 +150,9 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
-        self.versions.fill(plan.stored)
+        if statement.logs and (views := self.versions.views(plan.stored, statement.logs)):
+            plan = self._positioned(statement, plan, views)
+        self.versions.fill(plan.stored, plan.views)
         try:
             schema = self._schema(plan)
         except BaseException as exc:
@@ -169,13 +177,14 @@ class Session:
         """
         try:
             context = self._context
-            task, held = self.versions.narrowed(task)
+            found = self.versions.narrowed(task)
+            task, held = found.task, found.tables
             narrowed = self._whole_files.narrowed(task.plan, task.shares, self.snapshot.tables)
             fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
             made = {**held, **files}
             dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
             text = dataframe.logical_plan().display_indent()
-            self.versions.fill(self._stored(text))
+            self._fill_whole(text, task)
             is_product = self._is_product(dataframe, text)
             if is_product:
                 context = self._serial
@@ -194,7 +203,7 @@ class Session:
             raise self._translate(exc, planning=True) from exc
         effect = statements.Effect(written=None, reads_only_catalog=False)
         files_read = self._files(text)
-        planned = _Plan(dataframe, effect, is_product, files_read, frozenset())
+        planned = _Plan(dataframe, effect, is_product, files_read, frozenset(), views=found.views)
         return self._begin(planned, schema, start)
 
     def _stored(self, plan: str) -> frozenset[TableName]:
@@ -207,6 +216,21 @@ class Session:
             frozenset(map(TableName, map(self._bare, {*names, *behind})))
             & self.versions.by_name.keys()
         )
+
+    def _fill_whole(self, plan: str, task: Task) -> None:
+        """Have in memory what a fragment reads under the names of the catalog.
+
+        Raises:
+            ChunksAwayError: some of it is not there.
+            ExecutionError: it reads a dataset with a log through a view.
+        """
+        read = self._stored(plan)
+        for table in self.versions.views(read, task.logs):
+            raise ExecutionError(
+                f"a fragment reads dataset '{table}' through a view, where its changes would be "
+                "missing; this is a fault of the planner: please report it"
+            )
+        self.versions.fill(read)
 
     def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
         """List the files that a table is read from now, or None if no share of it can be read.
@@ -292,7 +316,9 @@ class Session:
             stream = start()
         except BaseException as exc:
             raise self._translate(exc, planning=False) from exc
-        return EngineStream(stream, schema, plan.effect, plan.is_product, self._translate)
+        return EngineStream(
+            stream, schema, plan.effect, plan.is_product, self._translate, plan.views
+        )
 
     def _plan(self, statement: Statement) -> _Plan:
         found = placeholders.find(statement.sql)
@@ -321,6 +347,30 @@ class Session:
         if cacheable and plan.effect.reads_only_catalog:
             self._remember(statement.sql, plan)
         return plan
+
+    def _positioned(self, statement: Statement, plan: _Plan, views: Views) -> _Plan:
+        """Plan a statement over its tables as they are with their logs."""
+        cacheable = not statement.parameters and not statement.writable
+        if cacheable and (known := self._positions.recall(statement.sql, views)):
+            return known
+        found = placeholders.find(statement.sql)
+        values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
+        options = _READ_WRITE if statement.writable else _READ_ONLY
+        try:
+            logical = self._positions.planned(
+                views,
+                found.sql,
+                lambda context: context.sql(found.sql, options=options, param_values=values),
+            )
+            context = self._serial if plan.is_product else self._context
+            dataframe = context.create_dataframe_from_logical_plan(logical)
+        except BaseException as exc:
+            raise self._translate(exc, planning=True) from exc
+        effect = replace(plan.effect, reads_only_catalog=False)
+        made = replace(plan, dataframe=dataframe, effect=effect, views=views)
+        if cacheable and plan.effect.reads_only_catalog:
+            self._positions.remember(statement.sql, made)
+        return made
 
     def _is_product(self, dataframe: Any, plan: str) -> bool:
         reads_view = any(
@@ -423,8 +473,24 @@ class Session:
             names = presence.tables_read(text)
             behind = (self._view_reads.get(other, frozenset()) for other in names)
             self._view_reads[name] = names.union(*behind)
+            self._positions.views[name] = (
+                view.sql,
+                frozenset(map(self._bare, self._view_reads[name])),
+            )
         except BaseException as exc:
             raise self._translate(exc, planning=True) from exc
+
+    def _scratch(self) -> SessionContext:
+        """Make a context that only plans, and that sees what the others see."""
+        context = contexts.without_statistics(self._context_partitions)
+        catalog = context.catalog(CATALOG)
+        catalog.register_schema("runtime", SystemSchema(self.snapshot.system))
+        for name, (_, table) in self._installed.items():
+            schema_name, _, bare = name.rpartition(".")
+            if schema_name and schema_name not in catalog.schema_names():
+                catalog.register_schema(schema_name, Schema.memory_schema())
+            catalog.schema(schema_name or "public").register_table(bare, table)
+        return context
 
     def _add_system_tables(self, system: Mapping[TableName, SystemTable]) -> None:
         for context in self._contexts:

@@ -2,49 +2,37 @@
 
 A version is a table without rows until somebody reads it. Then its chunks have to be in memory,
 which the engine cannot see to: it says which are missing, is given them, and is asked again.
+
+Where there is a log beside it, each position of the log is a table of its own.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Protocol
+from typing import Any
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 from datafusion.catalog import Table
 
+from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import TableName
+from caraway_core.partitions import hashing, naming
+from caraway_core.partitions.keys import Bucket
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
+from caraway_engine import entries, held
+from caraway_engine.held import BATCH_ROWS, Chunks
+from caraway_engine.lineages import Lineage
+from caraway_engine.merging import Merged
 from caraway_engine.shares import ListedFile
 
-_BATCH_ROWS = 64 * 1024
-"""An operator works on one batch at a time, so a batch of a whole table would occupy one core."""
 _UNREAD_S = 60.0
 Clock = Callable[[], float]
-
-
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Chunk:
-    """A chunk in memory. Whoever holds this holds its rows."""
-
-    batches: tuple[pa.RecordBatch, ...]
-
-
-class Chunks(Protocol):
-    """The chunks that are in memory."""
-
-    def held(self, chunk: ChunkInfo) -> Chunk | None: ...
-
-
-class NoChunks:
-    """Of an engine that only plans."""
-
-    def held(self, chunk: ChunkInfo) -> Chunk | None:
-        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +42,6 @@ class Wanted:
     table: TableName
     spec: StoredTable
     chunks: tuple[ChunkInfo, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """How much was brought into memory."""
-
-    rows: int
-    size_bytes: int
 
 
 class ChunksAwayError(CarawayError):
@@ -74,106 +54,124 @@ class ChunksAwayError(CarawayError):
 
 
 def pieces(spec: StoredTable) -> tuple[ListedFile, ...]:
-    """List the chunks of a version as what can be dealt out."""
+    """List what of a version can be dealt out: its partitions, or its chunks if it is not cut."""
     return tuple(
-        ListedFile(name, each.size_bytes, is_splittable=False, is_kept=True)
-        for name, each in _named(spec.chunks).items()
+        ListedFile(name, sum(each.size_bytes for each in chunks), is_splittable=False, is_kept=True)
+        for name, chunks in _pieces(spec).items()
     )
 
 
 @dataclass(slots=True)
 class _Share:
     table: Table
-    chunks: tuple[Chunk, ...]
+    holders: Sequence[object]
     used_s: float = 0.0
 
 
-class Version:
-    """One version of a dataset: its table, and tables of shares of it.
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of a version, and what has to be kept for as long as they are read."""
 
-    Sessions that see the same version have the same object, so its rows are there once and go
-    with the last of them.
+    batches: Sequence[pa.RecordBatch]
+    holders: Sequence[object]
+
+
+class View:
+    """A version at one position of its log: its table, and tables of shares of it.
+
+    Whoever reads one of its tables keeps it for as long.
     """
 
-    def __init__(
-        self, table: TableName, spec: StoredTable, partitions: int, clock: Clock = time.monotonic
-    ) -> None:
-        self.spec = spec
-        self._name = table
-        self._partitions = partitions
-        self._clock = clock
-        self._whole: tuple[Chunk, ...] | None = None
+    def __init__(self, version: "Version", lineage: Lineage, count: int) -> None:
+        self.count = count
+        self.lineage = lineage
+        self._version = version
+        self._is_plain = not count and version.spec.keys is None
+        self._filled: Sequence[object] | None = None
         self._shares: dict[tuple[str, ...], _Share] = {}
-        self._chunks = _named(spec.chunks)
         self._lock = Lock()
-        self.table = _table([[]] * partitions, spec.schema)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of its chunks, in the order of the rows."""
-        return tuple(self._chunks)
+        self.table = _table([[]] * version.partitions, version.spec.schema)
 
     @property
     def is_held(self) -> bool:
         """Whether any of its rows are in memory for it."""
-        return bool(self._whole) or any(each.chunks for each in self._shares.copy().values())
-
-    def sizes(self, names: Iterable[str]) -> Loaded:
-        chunks = [self._chunk(name) for name in names]
-        rows = sum(each.row_count for each in chunks)
-        return Loaded(rows, sum(each.size_bytes for each in chunks))
-
-    def load(self, names: tuple[str, ...], chunks: Chunks) -> None:
-        """Have some of the chunks in memory, as a task with a share of them would.
-
-        Raises:
-            ChunksAwayError: they are not there.
-            ExecutionError: the version has no such chunk.
-        """
-        check_present([self.share(names, chunks)])
+        return bool(self._filled) or any(each.holders for each in self._shares.copy().values())
 
     def fill(self, chunks: Chunks) -> Wanted | None:
         """Give the table its rows, if it has them not yet; returns what is missing for that.
 
         Plans that were made before read them, too.
+
+        Raises:
+            QueryError: the changes cannot be applied, or do not fit.
         """
-        if self._whole is not None:
+        if self._filled is not None:
             return None
         with self._lock:
-            if self._whole is None:
-                found, away = self._found(self.spec.chunks, chunks)
-                if away:
-                    return Wanted(self._name, self.spec, away)
-                _append(self.table, self._batches(found), self.spec.schema)
-                self._whole = found
+            if self._filled is None:
+                rows = self._rows(self._version.names, chunks)
+                if isinstance(rows, Wanted):
+                    return rows
+                _append(self.table, rows.batches, self._version.spec.schema)
+                self._filled = rows.holders
         return None
 
     def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | Wanted:
-        """Return a table of some of the chunks, or what is missing for it.
+        """Return a table of some of the pieces, or what is missing for it.
 
         Raises:
-            ExecutionError: the version has no such chunk.
+            ExecutionError: the version has no such piece.
+            QueryError: the changes cannot be applied, or do not fit.
         """
-        if names == tuple(self._chunks):
+        if names == self._version.names:
             return self.fill(chunks) or self.table
         with self._lock:
             made = self._shares.get(names)
             if made is None:
-                found, away = self._found([self._chunk(name) for name in names], chunks)
-                if away:
-                    return Wanted(self._name, self.spec, away)
-                parts = _dealt(self._batches(found), self._partitions)
-                made = _Share(_table(parts, self.spec.schema), found)
+                rows = self._rows(names, chunks)
+                if isinstance(rows, Wanted):
+                    return rows
+                parts = _dealt(rows.batches, self._version.partitions)
+                made = _Share(_table(parts, self._version.spec.schema), rows.holders)
                 self._shares[names] = made
-            made.used_s = self._clock()
+            made.used_s = self._version.clock()
             return made.table
 
-    def let_go(self) -> None:
-        """Let go of shares that were not read of late, but for the one that was read last.
+    def load(self, names: tuple[str, ...], chunks: Chunks) -> int:
+        """Have some of the pieces in memory, as a task with a share of them would; count them.
 
-        When executors come or go, each has another share from then on.
+        Raises:
+            ChunksAwayError: they are not there.
+            ExecutionError: the version has no such piece.
+            QueryError: they cannot be merged, or do not fit.
         """
-        before_s = self._clock() - _UNREAD_S
+        check_present([self.share(names, chunks)])
+        if self._is_plain:
+            return sum(each.row_count for name in names for each in self._version.infos(name))
+        merged = self._merged(names, chunks)
+        if isinstance(merged, Wanted):
+            raise ChunksAwayError([merged])
+        with self._version.merging:
+            return sum(each.count(self.count) for each in merged)
+
+    def rows_of(
+        self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks
+    ) -> pa.RecordBatch:
+        """See `Version.rows_of`."""
+        version = self._version
+        names = version.holding(columns, values)
+        merged = self._merged(names, chunks)
+        if isinstance(merged, Wanted):
+            raise ChunksAwayError([merged])
+        order, arrays = version.lookup(columns, values)
+        if any(array.null_count for array in arrays):
+            merged = []
+        with version.merging:
+            rows = [row for each in merged for row in each.rows_of(order, arrays, self.count)]
+        return pa.concat_batches(rows) if rows else _no_rows(version.spec.schema)
+
+    def let_go(self, before_s: float) -> None:
+        """Let go of shares that were not read since, but for the one that was read last."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -185,37 +183,170 @@ class Version:
         finally:
             self._lock.release()
 
+    def _rows(self, names: tuple[str, ...], chunks: Chunks) -> _Rows | Wanted:
+        version = self._version
+        if self._is_plain:
+            return version.plain(names, chunks)
+        merged = self._merged(names, chunks)
+        if isinstance(merged, Wanted):
+            return merged
+        with version.merging:
+            seen = [one for each in merged for one in each.seen(self.count)]
+        return _Rows([each.batch for each in seen], [each.holder for each in seen])
+
+    def _merged(self, names: tuple[str, ...], chunks: Chunks) -> Sequence[Merged] | Wanted:
+        version = self._version
+        with version.merging:
+            merged, away = self.lineage.bring(names, self.count, chunks, version.clock())
+        return Wanted(version.name, version.spec, away) if away else merged
+
+
+class Version:
+    """One version of a dataset, and its views.
+
+    Sessions that see the same version have the same object, so its rows are there once and go
+    with the last of them.
+    """
+
+    def __init__(
+        self, table: TableName, spec: StoredTable, partitions: int, clock: Clock = time.monotonic
+    ) -> None:
+        self.spec = spec
+        self.name = table
+        self.partitions = partitions
+        self.clock = clock
+        self.merging = Lock()
+        self._pieces = _pieces(spec)
+        self.names = tuple(self._pieces)
+        """The names of its pieces, in the order of the rows."""
+        self._lineage = Lineage(table, spec, self._pieces)
+        self._base = View(self, self._lineage, 0)
+        self._newest: tuple[Log, View] = (), self._base
+        self._views: WeakValueDictionary[int, View] = WeakValueDictionary()
+
+    @property
+    def table(self) -> Table:
+        """Its table without a log."""
+        return self._base.table
+
+    @property
+    def is_held(self) -> bool:
+        """Whether any of its rows are in memory for it."""
+        return self._base.is_held or self._newest[1].is_held or self._lineage.is_held
+
+    def at(self, log: Log) -> View:
+        """Return the version with those entries of its log."""
+        if not log:
+            return self._base
+        known, view = self._newest
+        if log is known:
+            return view
+        with self.merging:
+            if not self._lineage.reach(log):
+                self._lineage = Lineage(self.name, self.spec, self._pieces)
+                self._lineage.reach(log)
+                self._views.clear()
+                self._newest = (), self._base
+                self._base.lineage = self._lineage
+            view = self._views.get(len(log)) or View(self, self._lineage, len(log))
+            self._views[len(log)] = view
+            if len(log) >= len(self._newest[0]):
+                self._newest = log, view
+            return view
+
+    def fill(self, chunks: Chunks) -> Wanted | None:
+        """As `View.fill`, without a log."""
+        return self._base.fill(chunks)
+
+    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | Wanted:
+        """As `View.share`, without a log."""
+        return self._base.share(names, chunks)
+
+    def rows_of(
+        self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks, log: Log = ()
+    ) -> pa.RecordBatch:
+        """Return the rows that hold the values in the columns of the key, or of an index.
+
+        Values are those of Python or scalars of Arrow, and of the types of the columns.
+
+        Raises:
+            ChunksAwayError: rows of the version are not in memory.
+            ExecutionError: there is no index of these columns.
+            QueryError: the changes cannot be applied, or do not fit.
+        """
+        return self.at(log).rows_of(columns, values, chunks)
+
+    def let_go(self) -> None:
+        """Let go of rows that were not read of late, but for those that were read last.
+
+        When executors come or go, each has another share from then on.
+        """
+        before_s = self.clock() - _UNREAD_S
+        for view in {id(each): each for each in (self._base, self._newest[1])}.values():
+            view.let_go(before_s)
+        if self.merging.acquire(blocking=False):
+            try:
+                self._lineage.let_go(before_s)
+            finally:
+                self.merging.release()
+
     def pieces(self) -> tuple[ListedFile, ...]:
         return pieces(self.spec)
 
-    def _chunk(self, name: str) -> ChunkInfo:
-        if name not in self._chunks:
-            raise ExecutionError(
-                f"a task has a share of dataset '{self._name}' with chunks that its version does "
-                "not have; this is a fault of the planner: please report it"
-            )
-        return self._chunks[name]
+    def infos(self, name: str) -> Sequence[ChunkInfo]:
+        if name not in self._pieces:
+            raise held.no_such_chunk(self.name)
+        return self._pieces[name]
 
-    def _found(
-        self, infos: Sequence[ChunkInfo], chunks: Chunks
-    ) -> tuple[tuple[Chunk, ...], tuple[ChunkInfo, ...]]:
-        looked_up = [(info, chunks.held(info)) for info in infos]
-        found = tuple(chunk for _, chunk in looked_up if chunk is not None)
-        return found, tuple(info for info, chunk in looked_up if chunk is None)
-
-    def _batches(self, chunks: Sequence[Chunk]) -> list[pa.RecordBatch]:
-        """Return the rows under the schema of the version.
-
-        Raises:
-            ExecutionError: they are of other types.
-        """
-        schema = self.spec.schema
-        return [
-            _under(schema, piece, self._name)
-            for chunk in chunks
-            for batch in chunk.batches
-            for piece in _cut(batch)
+    def plain(self, names: Iterable[str], chunks: Chunks) -> _Rows | Wanted:
+        """Return rows as they were stored, or what is missing."""
+        looked_up = [(info, chunks.held(info)) for name in names for info in self.infos(name)]
+        if away := tuple(info for info, chunk in looked_up if chunk is None):
+            return Wanted(self.name, self.spec, away)
+        found = [chunk for _, chunk in looked_up if chunk is not None]
+        batches = [
+            batch for chunk in found for batch in held.cut(self.name, self.spec.schema, chunk)
         ]
+        return _Rows(batches, found)
+
+    def holding(self, columns: Sequence[str], values: Sequence[Any]) -> tuple[str, ...]:
+        """Name the pieces that rows with these values can be in."""
+        if entries.buckets(self.spec) is None:
+            return self.names
+        by_column = dict(zip(columns, values, strict=True))
+        numbers: list[int] = []
+        for term in self.spec.cut.terms:
+            if not isinstance(term, Bucket) or term.column not in by_column:
+                return self.names
+            array = self._array(term.column, by_column[term.column])
+            numbers.append(hashing.bucket_of(array, term.count)[0].as_py())
+        return (naming.name_of(numbers),)
+
+    def lookup(
+        self, columns: Sequence[str], values: Sequence[Any]
+    ) -> tuple[tuple[str, ...], Sequence[pa.Array]]:
+        """Find the index of just these columns; returns it with the values in its order."""
+        by_column = dict(zip(columns, values, strict=True))
+        keys = self.spec.keys
+        indexed = (keys.primary, *(each.columns for each in keys.indexes)) if keys else ()
+        for found in indexed:
+            if found and set(found) == by_column.keys():
+                return found, [self._array(name, by_column[name]) for name in found]
+        raise ExecutionError(
+            f"dataset '{self.name}' has no index of the columns ({', '.join(columns)})"
+        )
+
+    def _array(self, column: str, value: Any) -> pa.Array:
+        return pa.array([value], self.spec.schema.field(column).type)
+
+
+def _pieces(spec: StoredTable) -> dict[str, tuple[ChunkInfo, ...]]:
+    if not spec.cut.terms:
+        return {name: (each,) for name, each in _named(spec.chunks).items()}
+    parts: dict[str, list[ChunkInfo]] = {name: [] for name in entries.buckets(spec) or ()}
+    for each in spec.chunks:
+        parts.setdefault(each.partition, []).append(each)
+    return {name: tuple(chunks) for name, chunks in parts.items()}
 
 
 def _named(chunks: Sequence[ChunkInfo]) -> dict[str, ChunkInfo]:
@@ -239,22 +370,6 @@ def check_present(found: Iterable[Table | Wanted | None]) -> None:
         raise ChunksAwayError(wanted)
 
 
-def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    for start in range(0, batch.num_rows, _BATCH_ROWS):
-        yield batch.slice(start, _BATCH_ROWS)
-
-
-def _under(schema: pa.Schema, batch: pa.RecordBatch, table: TableName) -> pa.RecordBatch:
-    if batch.schema.equals(schema, check_metadata=True):
-        return batch
-    if batch.schema.types != schema.types:
-        raise ExecutionError(
-            f"dataset '{table}': its stored rows are of other types than its version says; "
-            "refresh the dataset"
-        )
-    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
-
-
 def _dealt(batches: Sequence[pa.RecordBatch], partitions: int) -> list[list[pa.RecordBatch]]:
     """Deal batches into partitions of about as many rows each, neighbours together."""
     dealt: list[list[pa.RecordBatch]] = [[] for _ in range(partitions)]
@@ -266,8 +381,12 @@ def _dealt(batches: Sequence[pa.RecordBatch], partitions: int) -> list[list[pa.R
     return dealt
 
 
+def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=schema)
+
+
 def _table(partitions: Sequence[Sequence[pa.RecordBatch]], schema: pa.Schema) -> Table:
-    empty = pa.RecordBatch.from_pylist([], schema=schema)
+    empty = _no_rows(schema)
     context = SessionContext()
     context.register_record_batches("rows", [list(each) or [empty] for each in partitions])
     return context.catalog().schema().table("rows")
@@ -278,7 +397,7 @@ def _append(table: Table, batches: Sequence[pa.RecordBatch], schema: pa.Schema) 
     if not batches:
         return
     # Smaller batches, which it would make by itself, cost scans a tenth of their speed.
-    config = SessionConfig().with_target_partitions(1).with_batch_size(_BATCH_ROWS)
+    config = SessionConfig().with_target_partitions(1).with_batch_size(BATCH_ROWS)
     context = SessionContext(config)
     context.catalog().schema().register_table("version", table)
     context.catalog().schema().register_table("chunks", _table([batches], schema))

@@ -19,7 +19,8 @@ class EngineStream:
     """Pulls batches from the engine; nothing runs ahead of the reader by more than its buffers.
 
     Waiting happens on the engine's own threads. Cancelling the wait, or closing, drops the
-    engine's stream, which stops the work at the operators' next yield.
+    engine's stream, which stops the work at the operators' next yield. What it `holds` is in memory
+    until then.
     """
 
     def __init__(
@@ -29,9 +30,11 @@ class EngineStream:
         effect: Effect,
         is_product: bool,
         translate: _Translate,
+        holds: object = None,
     ) -> None:
         self._stream: Any = stream
         self._translate = translate
+        self._holds = holds
         self.schema = schema
         self.is_product = is_product
         self.on_end: Callable[[bool], None] = lambda _is_whole: None
@@ -62,5 +65,5 @@ class EngineStream:
     def _end(self, *, is_whole: bool) -> None:
         """Let go of the engine's stream, and tell once whether it was read to its end."""
         if self._stream is not None:
-            self._stream = None
+            self._stream = self._holds = None
             self.on_end(is_whole)

@@ -1,15 +1,28 @@
 """The accelerated datasets of one catalog, each in the version that the catalog names."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from datafusion.catalog import Table
 
+from caraway_core.changes import Logs
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine import renaming, sharing, stored
-from caraway_engine.stored import Chunks, Version
+from caraway_engine.held import Chunks
+from caraway_engine.stored import Version, View
+
+Views = Mapping[TableName, View]
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """A task that reads tables of its shares, and the views that these are of."""
+
+    task: Task
+    tables: Mapping[str, Table]
+    views: Views
 
 
 class Versions:
@@ -34,35 +47,52 @@ class Versions:
                 same = next((each for each in known if each.spec == spec), None)
                 self.by_name[name] = same or Version(name, spec, self._partitions)
 
-    def fill(self, tables: Iterable[TableName]) -> None:
-        """Have the rows of whole tables in memory.
+    def views(self, tables: Iterable[TableName], logs: Logs) -> Views:
+        """Return those of the tables that have a log, each where its log ends."""
+        if not logs:
+            return {}
+        versions = {table: self.by_name[table] for table in tables}
+        found = {table: (each, logs.get(each.spec.key)) for table, each in versions.items()}
+        return {table: each.at(log) for table, (each, log) in found.items() if log}
+
+    def fill(self, tables: Iterable[TableName], views: Views | None = None) -> None:
+        """Have the rows of whole tables in memory, with their logs where there are views.
 
         Raises:
             ChunksAwayError: some are not there.
         """
-        stored.check_present(self.by_name[table].fill(self._chunks) for table in tables)
+        views = views or {}
+        stored.check_present(
+            (views.get(table) or self.by_name[table]).fill(self._chunks) for table in tables
+        )
 
-    def narrowed(self, task: Task) -> tuple[Task, dict[str, Table]]:
-        """Have a fragment read tables of its shares, which are returned by name.
+    def narrowed(self, task: Task) -> Narrowed:
+        """Have a fragment read tables of its shares, and whole ones as their logs say.
 
         Raises:
             ChunksAwayError: some of their rows are not in memory.
             ExecutionError: the shares are not of these versions, or not read.
         """
-        found = {
-            share.table: self.by_name[share.table].share(
+        views = self.views(self.by_name, task.logs)
+        shared = {
+            share.table: (views.get(share.table) or self.by_name[share.table]).share(
                 tuple(piece.path for piece in share.pieces), self._chunks
             )
             for share in task.shares
             if share.table in self
         }
-        if not found:
-            return task, {}
-        stored.check_present(found.values())
-        names = {table: f"chunks of {table}" for table in found}
+        if not shared and not views:
+            return Narrowed(task, {}, {})
+        stored.check_present(shared.values())
+        names = {table: f"rows of {table}" for table in views.keys() - shared.keys()}
+        names |= {table: f"chunks of {table}" for table in shared}
         renamed = renaming.renamed(task.plan, names)
-        for table in names.keys() - renamed.read:
+        for table in shared.keys() - renamed.read:
             raise sharing.unread(table)
-        others = tuple(share for share in task.shares if share.table not in found)
-        made = {names[table]: each for table, each in found.items() if isinstance(each, Table)}
-        return replace(task, plan=renamed.fragment, shares=others), made
+        read = {table: view for table, view in views.items() if table in renamed.read}
+        whole = read.keys() - shared.keys()
+        self.fill(whole, read)
+        made = {names[table]: each for table, each in shared.items() if isinstance(each, Table)}
+        made |= {names[table]: read[table].table for table in whole}
+        others = tuple(share for share in task.shares if share.table not in shared)
+        return Narrowed(replace(task, plan=renamed.fragment, shares=others), made, read)

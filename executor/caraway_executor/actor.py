@@ -20,6 +20,7 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from caraway_core import ray_nodes
+from caraway_core.changes import Log
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
@@ -38,7 +39,6 @@ from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
 from caraway_engine.contexts import EngineSettings
-from caraway_engine.stored import Loaded
 from caraway_executor import metrics
 from caraway_executor.host_files import HostFiles
 from caraway_executor.tallies import ExecutorTallies
@@ -88,9 +88,10 @@ class ExecutorActor:
         origin: str,
         table: TableName,
         spec: StoredTable,
-        chunks: Sequence[str] | None = None,
-    ) -> Loaded:
-        return await self._do(self._worker.load(origin, table, spec, chunks))
+        pieces: Sequence[str] | None = None,
+        log: Log = (),
+    ) -> int:
+        return await self._do(self._worker.load(origin, table, spec, pieces, log))
 
     async def forget(self, origin: str, table: TableName) -> None:
         self._loop.call_soon_threadsafe(self._worker.forget, origin, table)

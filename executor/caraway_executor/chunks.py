@@ -8,12 +8,17 @@ from itertools import chain
 from caraway_core.errors import CarawayError, ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
-from caraway_engine.stored import Chunk, Wanted
+from caraway_engine.held import Chunk
+from caraway_engine.stored import Wanted
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
 
 _READS = 4
 """Chunks on their way at once for one statement."""
+
+
+class _Taken:
+    """Stands for bytes that are taken while it is there."""
 
 
 class KeptChunks:
@@ -75,7 +80,9 @@ class KeptChunks:
         made: Chunk | None = None
         try:
             store = await self._stores.at(wanted.spec.place)
-            batches = [batch async for batch in store.read_chunk(wanted.spec.key, chunk)]
+            batches = [
+                batch async for batch in store.read_chunk(chunk.key or wanted.spec.key, chunk)
+            ]
             made = Chunk(tuple(batches))
         except CarawayError as exc:
             raise _unreadable(wanted.table, exc.message) from exc
@@ -85,6 +92,24 @@ class KeptChunks:
         weakref.finalize(made, self._room.give, chunk.size_bytes).atexit = False
         self._held[chunk.sha256] = made
         return made
+
+    def take(self, table: TableName, size_bytes: int) -> object:
+        """Count bytes as taken for as long as what is returned is kept; for any thread.
+
+        Raises:
+            OutOfMemoryQueryError: they do not fit.
+        """
+        if not self._room.take(size_bytes):
+            raise OutOfMemoryQueryError(
+                f"dataset '{table}' does not fit in the memory of its executor with its indexes "
+                f"and changes: {size_bytes:,} more bytes are needed, {self._room.taken_bytes:,} "
+                f"are taken, and the limit is {(self._room.limit_bytes or 0) >> 20} MiB. Refresh "
+                "it to have its changes merged, accelerate fewer columns or rows, add executors, "
+                "or give them more memory."
+            )
+        taken = _Taken()
+        weakref.finalize(taken, self._room.give, size_bytes).atexit = False
+        return taken
 
     def _check_fits(self, wanted: Wanted) -> None:
         """Refuse at once what cannot fit, before half of it is read."""

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
+from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
@@ -17,8 +18,9 @@ from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable
 from caraway_engine import processes
 from caraway_engine.contexts import EngineSettings
+from caraway_engine.held import Chunk
 from caraway_engine.sessions import Session
-from caraway_engine.stored import Chunk, ChunksAwayError, Loaded, Version
+from caraway_engine.stored import ChunksAwayError, Version
 from caraway_engine.streams import EngineStream
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.collecting import PlainStream
@@ -77,23 +79,28 @@ class LocalExecutor:
         return failed
 
     async def load(
-        self, table: TableName, spec: StoredTable, chunks: Sequence[str] | None = None
-    ) -> Loaded:
-        """Bring a version of a dataset into memory, or those chunks of it.
+        self,
+        table: TableName,
+        spec: StoredTable,
+        log: Log = (),
+        pieces: Sequence[str] | None = None,
+    ) -> int:
+        """Bring a version of a dataset into memory, or those pieces of it, and count its rows.
 
         It may be one that no catalog names yet: it is kept for the catalog that will, until then
         or until another one is loaded.
 
         Raises:
             OutOfMemoryQueryError: it does not fit; what was there before stays.
-            ExecutionError: it cannot be read.
+            ExecutionError: it cannot be read, or has a key twice that it must not.
         """
         version = self._version(table, spec)
-        names = version.names if chunks is None else tuple(chunks)
-        await self._started_with_chunks(partial(version.load, names, self._chunks))
+        names = version.names if pieces is None else tuple(pieces)
+        view = version.at(log)
+        rows = await self._started_with_chunks(partial(view.load, names, self._chunks))
         if self._session is None or version not in list(self._session.versions):
             self._coming[table] = version
-        return version.sizes(names)
+        return rows
 
     def forget(self, table: TableName) -> None:
         """Let go of a version that was loaded and that no catalog names."""
@@ -222,5 +229,4 @@ class LocalExecutor:
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._session = None
         self._kept = OrderedDict()
-        self._coming = {}
         self._coming = {}

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from caraway_core.changes import Log
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
@@ -24,7 +25,6 @@ from caraway_core.protocols.fleet import (
 )
 from caraway_core.tables import StoredTable
 from caraway_engine.contexts import EngineSettings
-from caraway_engine.stored import Loaded
 from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
@@ -96,17 +96,18 @@ class Worker:
         origin: str,
         table: TableName,
         spec: StoredTable,
-        chunks: Sequence[str] | None = None,
-    ) -> Loaded:
-        """Bring a version of an accelerated dataset, or some chunks of it, into memory.
+        pieces: Sequence[str] | None = None,
+        log: Log = (),
+    ) -> int:
+        """Bring a version of an accelerated dataset, or some pieces of it, into memory.
 
-        It is kept for the catalog of the origin that will name it.
+        It is kept for the catalog of the origin that will name it. Returns how many rows there are.
 
         Raises:
             ShuttingDownError: the executor is draining, or has no catalog of the origin.
             QueryError: it does not fit, or cannot be read; what was there before stays.
         """
-        loading = self._load(origin, table, spec, chunks)
+        loading = self._load(origin, table, spec, pieces, log)
         return await self._work(new_query_id(), origin, loading)
 
     def forget(self, origin: str, table: TableName) -> None:
@@ -174,9 +175,14 @@ class Worker:
         self._catalogs.close()
 
     async def _load(
-        self, origin: str, table: TableName, spec: StoredTable, chunks: Sequence[str] | None
-    ) -> Loaded:
-        return await self._catalogs.executor(origin).load(table, spec, chunks)
+        self,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        pieces: Sequence[str] | None,
+        log: Log,
+    ) -> int:
+        return await self._catalogs.executor(origin).load(table, spec, log, pieces)
 
     async def _open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
         stream = await self._catalogs.executor(origin).execute(query_id, statement)

@@ -261,9 +261,7 @@ async def test_a_version_is_loaded_before_a_catalog_names_it(tmp_path: Path) -> 
     one = await stored(tmp_path, NUMBERS, 4)
     local = executor({"t": memory(k=[1])})
 
-    loaded = await local.load(T, one)
-    assert loaded.rows == 1000
-    assert loaded.size_bytes == sum(each.size_bytes for each in one.chunks)
+    assert await local.load(T, one) == 1000
     for each in range(4):
         path_of(one, each).unlink()
     local.install(snapshot({"t": memory(k=[2])}, version=2))

@@ -14,7 +14,7 @@ All of it is done by Arrow's kernels, on slices that stay in the processor's cac
 """
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -38,6 +38,26 @@ def bucket_of(values: pa.Array | pa.ChunkedArray, count: int) -> pa.Array:
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     pieces = [_bucket(piece, count) for chunk in chunks for piece in _pieces(chunk)]
     return pa.concat_arrays(pieces) if pieces else pa.array([], pa.int32())
+
+
+def hash64(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Return the mixed word of each value; what stands for NULL is not said.
+
+    Raises:
+        ValueError: values of this type have none.
+    """
+    family(values.type)
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    hashes = [_mixed(_words(piece)) for chunk in chunks for piece in _pieces(chunk)]
+    return pa.concat_arrays(hashes) if hashes else pa.array([], pa.uint64())
+
+
+def joined64(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return a hash of each row of several columns; of one column it is that of the values."""
+    first, *others = map(hash64, columns)
+    return functools.reduce(
+        lambda some, more: _mixed(pc.bit_wise_xor(_mixed(some), more)), others, first
+    )
 
 
 def family(type_: pa.DataType) -> str:

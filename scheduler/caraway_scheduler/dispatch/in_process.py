@@ -49,6 +49,7 @@ class InProcessDispatch:
             protocol_version=PROTOCOL_VERSION,
             reason="the catalog is not loaded yet",
         )
+        self._logs: Mapping[str, Log] = {}
         self._active = self._finished = self._failed = 0
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
@@ -60,6 +61,8 @@ class InProcessDispatch:
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         self._active += 1
+        if self._logs:
+            statement = replace(statement, logs=self._logs)
         try:
             stream = await self._executor.execute(query_id, statement)
         except BaseException:
@@ -68,11 +71,12 @@ class InProcessDispatch:
         return _Counted(stream, self._count)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        await self._executor.load(table, spec)
-        return sum(chunk.row_count for chunk in spec.chunks)
+        return await self._executor.load(table, spec, log)
 
     def follow(self, spec: StoredTable, log: Log) -> None:
-        raise NotImplementedError
+        # A new mapping each time: statements under way keep theirs.
+        others = {key: each for key, each in self._logs.items() if key != spec.key}
+        self._logs = {**others, spec.key: log} if log else others
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return None

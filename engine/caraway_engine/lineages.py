@@ -1,0 +1,146 @@
+"""The partitions of a version of a dataset in memory, each with a log as far as it was applied."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+
+from caraway_core.changes import Log
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.partitions.keys import Bucket, ByColumn
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.tables import StoredTable
+from caraway_engine import entries, held
+from caraway_engine.entries import Entry
+from caraway_engine.held import Chunk, Chunks
+from caraway_engine.merging import Merged
+
+_ids = attrgetter("chunk.sha256", "chunk.key", "chunk.index")
+Group = tuple[str | None, tuple[str, ...]]
+"""What is merged together: a partition by its name, or pieces that are not parted by the key."""
+
+
+class Lineage:
+    """A log that only grows, and what is in memory of it. One thread at a time may call."""
+
+    def __init__(
+        self, table: TableName, spec: StoredTable, pieces: Mapping[str, Sequence[ChunkInfo]]
+    ) -> None:
+        self._table = table
+        self._spec = spec
+        self._pieces = pieces
+        self._entries: Log = ()
+        self._ids: list[object] = []
+        self._merged: dict[Group, Merged] = {}
+        self._is_parted = _is_parted(spec)
+        self._is_in_buckets = entries.buckets(spec) is not None
+
+    def reach(self, log: Log) -> bool:
+        """Whether the log is this one: as far as it is known, or further, which is noted then."""
+        if log is self._entries:
+            return True
+        ids: list[object] = list(map(_ids, log))
+        both = min(len(ids), len(self._ids))
+        if ids[:both] != self._ids[:both]:
+            return False
+        if len(ids) > len(self._ids):
+            self._entries, self._ids = log, ids
+        return True
+
+    def bring(
+        self, names: tuple[str, ...], count: int, chunks: Chunks, now_s: float
+    ) -> tuple[list[Merged], tuple[ChunkInfo, ...]]:
+        """Return the partitions of those names with so many entries applied, or what is missing.
+
+        Raises:
+            QueryError: they cannot be merged, or do not fit.
+        """
+        groups = self._groups(names, count)
+        wanted = self._wanted(groups, count)
+        found = {info: chunk for info in wanted if (chunk := chunks.held(info)) is not None}
+        away = tuple(info for info in wanted if info not in found)
+        if away:
+            return [], away
+        merged = [self._of(group, found, chunks) for group in groups]
+        for ordinal in range(min((each.applied for each in merged), default=count), count):
+            self._apply(ordinal, groups, merged, found)
+        for each in merged:
+            each.used_s = now_s
+        return merged, ()
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self._merged)
+
+    def let_go(self, before_s: float) -> None:
+        """Let go of what was not read since, but for what was read last."""
+        last_s = max((each.used_s for each in self._merged.values()), default=0.0)
+        least_s = min(before_s, last_s)
+        self._merged = {
+            group: each for group, each in self._merged.items() if each.used_s >= least_s
+        }
+
+    def _groups(self, names: tuple[str, ...], count: int) -> list[Group]:
+        if self._is_parted and (self._is_in_buckets or not count):
+            return [(name, (name,)) for name in names]
+        if count and names != tuple(self._pieces):
+            raise ExecutionError(
+                f"a task has a share of dataset '{self._table}', which has changes and is not cut "
+                "into buckets; this is a fault of the planner: please report it"
+            )
+        return [(None, names)]
+
+    def _wanted(self, groups: Iterable[Group], count: int) -> list[ChunkInfo]:
+        wanted: list[ChunkInfo] = []
+        first = count
+        for group in groups:
+            made = self._merged.get(group)
+            if made is None:
+                wanted += (info for name in group[1] for info in self._infos(name))
+            first = min(first, made.applied if made else 0)
+        return [*wanted, *(entry.chunk for entry in self._entries[first:count])]
+
+    def _of(self, group: Group, found: Mapping[ChunkInfo, Chunk], chunks: Chunks) -> Merged:
+        made = self._merged.get(group)
+        if made is None:
+            infos = [info for name in group[1] for info in self._infos(name)]
+            base = [
+                (batch, found[info])
+                for info in infos
+                for batch in held.cut(self._table, self._spec.schema, found[info])
+            ]
+            hold = partial(chunks.take, self._table)
+            made = self._merged[group] = Merged(self._table, self._spec, base, hold)
+        return made
+
+    def _apply(
+        self,
+        ordinal: int,
+        groups: Sequence[Group],
+        merged: Sequence[Merged],
+        found: Mapping[ChunkInfo, Chunk],
+    ) -> None:
+        entry: Entry | None = None
+        for (partition, _), each in zip(groups, merged, strict=True):
+            if each.applied == ordinal:
+                if entry is None:
+                    batches = found[self._entries[ordinal].chunk].batches
+                    entry = entries.read(self._table, self._spec, batches)
+                each.apply(entry, partition)
+
+    def _infos(self, name: str) -> Sequence[ChunkInfo]:
+        if name not in self._pieces:
+            raise held.no_such_chunk(self._table)
+        return self._pieces[name]
+
+
+def _is_parted(spec: StoredTable) -> bool:
+    """Whether rows of one key are in one partition, so that each can be merged by itself."""
+    primary = spec.keys.primary if spec.keys else ()
+    if not spec.cut.terms:
+        return False
+    if not primary:
+        return entries.buckets(spec) is not None
+    return all(
+        isinstance(term, Bucket | ByColumn) and term.column in primary for term in spec.cut.terms
+    )

@@ -1,0 +1,118 @@
+"""Rows in memory that die one by one, as they can be seen at each position of a log.
+
+An ordinal counts entries of a log: what the base holds was born at 0, and the rows of the first
+entry at 1. A position n shows what was born at n or before, and has not died by then.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Hold = Callable[[int], object]
+"""Counts bytes as taken, for as long as what is returned is kept; may raise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Rows as a position shows them, and what has to be kept for as long as they are read."""
+
+    batch: pa.RecordBatch
+    holder: object
+
+
+class Piece:
+    """Rows that were born in order, `first` the number of the first of them."""
+
+    def __init__(
+        self,
+        batch: pa.RecordBatch,
+        first: int,
+        births: Sequence[tuple[int, int]],
+        holder: object,
+    ) -> None:
+        self.batch = batch
+        self.first = first
+        self.holder = holder
+        self.births = births
+        """Ordinals, and how many rows were there with each."""
+        self._died: list[int] = []
+        self._rows: list[int] = []
+        self._kept: tuple[tuple[int, int, int], Seen | None] | None = None
+        self._mask = bytearray()
+        self._masked = 0
+
+    @property
+    def end(self) -> int:
+        return self.first + int(self.batch.num_rows)
+
+    def kill(self, number: int, ordinal: int) -> None:
+        """Have a row die that lives; ordinals never go back."""
+        self._died.append(ordinal)
+        self._rows.append(number - self.first)
+
+    def count(self, ordinal: int, since: int = 0) -> int:
+        """Count the rows that a position shows, from number `since` on."""
+        low, high = self._range(ordinal, since)
+        dead = bisect_right(self._died, ordinal)
+        if low <= 0 and high == self.batch.num_rows:
+            return high - dead
+        return high - low - sum(low <= row < high for row in self._rows[:dead])
+
+    def seen(self, ordinal: int, since: int, hold: Hold) -> Seen | None:
+        """Return the rows that a position shows, from number `since` on; None if there is none."""
+        low, high = self._range(ordinal, since)
+        dead = bisect_right(self._died, ordinal)
+        if low >= high:
+            return None
+        if not dead:
+            return Seen(self.batch.slice(low, high - low), self.holder)
+        if self._kept is None or self._kept[0] != (low, high, dead):
+            self._kept = (low, high, dead), self._filtered(low, high, dead, hold)
+        return self._kept[1]
+
+    def is_seen(self, number: int, ordinal: int) -> bool:
+        """Whether a position shows a row; as slow as rows of the piece have died."""
+        row = number - self.first
+        low, high = self._range(ordinal, 0)
+        return low <= row < high and row not in self._rows[: bisect_right(self._died, ordinal)]
+
+    def joined(self, others: Sequence["Piece"], hold: Hold) -> "Piece":
+        """Put pieces that follow each other into one."""
+        pieces = [self, *others]
+        births: list[tuple[int, int]] = []
+        for piece in pieces:
+            before = piece.first - self.first
+            births += [(ordinal, before + count) for ordinal, count in piece.births]
+        batch = pa.concat_batches([piece.batch for piece in pieces])
+        made = Piece(batch, self.first, births, hold(batch.nbytes))
+        died = sorted(
+            (ordinal, piece.first + row)
+            for piece in pieces
+            for ordinal, row in zip(piece._died, piece._rows, strict=True)
+        )
+        for ordinal, number in died:
+            made.kill(number, ordinal)
+        return made
+
+    def _range(self, ordinal: int, since: int) -> tuple[int, int]:
+        born = bisect_right(self.births, ordinal, key=lambda birth: birth[0])
+        high = self.births[born - 1][1] if born else 0
+        return max(0, since - self.first), high
+
+    def _filtered(self, low: int, high: int, dead: int, hold: Hold) -> Seen | None:
+        if dead < self._masked:
+            self._masked = 0
+        if not self._masked:
+            self._mask = bytearray(b"\1") * self.batch.num_rows
+        for row in self._rows[self._masked : dead]:
+            self._mask[row] = 0
+        self._masked = dead
+        lives = pa.Array.from_buffers(
+            pa.uint8(), self.batch.num_rows, [None, pa.py_buffer(self._mask)]
+        )
+        lives = pc.equal(lives.slice(low, high - low), pa.scalar(1, pa.uint8()))
+        batch = self.batch.slice(low, high - low).filter(lives)
+        return Seen(batch, hold(batch.nbytes)) if batch.num_rows else None
