@@ -13,7 +13,10 @@ trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 """Of the request that is being served; it is in every line that is logged meanwhile."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
-_COMPONENTS = ("caraway_core", "caraway_executor", "caraway_cluster", "caraway_scheduler")
+_COMPONENTS = (
+    *("caraway_core", "caraway_executor", "caraway_cluster", "caraway_scheduler"),
+    "caraway_operator",
+)
 _TOLD = ("ASGI callable returned without completing", "Exception in ASGI application")
 _LEVELS = {"info": logging.INFO, "verbose": logging.DEBUG, "very_verbose": logging.DEBUG}
 

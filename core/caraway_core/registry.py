@@ -62,6 +62,7 @@ COMMANDS: Mapping[str, str] = {
     "head": "caraway_cluster.head:run",
     "scheduler": "caraway_scheduler.command:schedule",
     "executor": "caraway_executor.command:run",
+    "operator": "caraway_operator.command:run",
     "store": "caraway_cluster.store.command:run",
     "cluster up": "caraway_cluster.command:up",
     "cluster scale": "caraway_cluster.command:scale",

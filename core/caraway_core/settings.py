@@ -119,6 +119,18 @@ class ClusterOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorOptions:
+    """The flags of `caraway operator`. No namespaces are all of them."""
+
+    listen: Address
+    namespaces: tuple[str, ...] = ()
+    lease_namespace: str | None = None
+    """Where its Lease is; its own namespace, if not given."""
+    identity: str | None = None
+    log_format: LogFormat = "text"
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """The flags of `caraway run`. `ready_fd` is a descriptor that gets the bound addresses.
 

@@ -56,6 +56,8 @@ class Rollout:
     evict: tuple[PodView, ...] = ()
     """Broken pods, which a StatefulSet would wait for instead of replacing them."""
     is_active: bool = False
+    touches_executors: bool = False
+    """Executors are being replaced: none may be removed meanwhile."""
     step: str = ""
     since: float = 0.0
     message: str = ""
@@ -85,7 +87,8 @@ def decide(scene: Scene) -> Rollout:
     head_done = others_done and HEAD not in pending and _is_complete(scene, HEAD)
     if STATE in pending and not head_done and _serves(scene, STATE):
         hold.add(STATE)
-    return _told(scene, replace(executors, hold=frozenset(hold)), pending)
+    found = replace(executors, hold=frozenset(hold), touches_executors=executors.is_active)
+    return _told(scene, found, pending)
 
 
 def _executors(scene: Scene, is_pending: bool) -> Rollout:

@@ -11,6 +11,7 @@ from caraway.cli import (
     cluster,
     ingesting,
     listings,
+    operator,
     processes,
     queries,
     readiness,
@@ -78,6 +79,7 @@ def build() -> typer.Typer:
     app.command("executor")(processes.executor)
     app.command("store")(storing.store)
     app.add_typer(cluster.build())
+    app.command("operator")(operator.operator)
     app.command("sql")(sql.sql)
     app.add_typer(queries.build())
     app.command("datasets")(listings.datasets)

@@ -73,6 +73,13 @@ class Election:
         self._renewed = 0.0
         self.is_leader = False
 
+    def ailment(self) -> str:
+        """Say why this process should be ended: it acts, and cannot hold the Lease. Or ''."""
+        late_s = self._clock() - self._renewed
+        if self.is_leader and late_s > 2 * self._times.duration_s:
+            return f"the Lease was not renewed for {late_s:.0f} s"
+        return ""
+
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
         """Wait for the Lease, and hold it for the body; the body is cancelled if it is lost.
