@@ -73,7 +73,8 @@ def _container(body: bytes) -> Part:
 
 
 def _bare(body: bytes, schema: AvroSchema) -> Part:
-    stream, found = io.BytesIO(body), []
+    stream = io.BytesIO(body)
+    found: list[Any] = []
     while stream.tell() < len(body):
         found.append(_record(stream, schema, len(found) + 1))
     return Part(found, schema.meaning)

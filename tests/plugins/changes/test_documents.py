@@ -53,7 +53,7 @@ def test_what_is_not_json_is_told(body: bytes, says: str, is_exact: bool) -> Non
         documents.events(body, is_exact)
 
 
-@pytest.mark.parametrize("tail", ["}", "}}", ',"payload":5}', ',"schema":6}', " } ", "", ",}"])
+@pytest.mark.parametrize("tail", ["}", "}}", ',"payload":5}', ',"schema":6}', " } ", "", ",}", "]"])
 @pytest.mark.parametrize(
     "payload", ['{"op":",\\"payload\\":"}', "null", "5", '{"a":{"payload":1}}']
 )

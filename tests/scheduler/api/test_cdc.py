@@ -56,14 +56,24 @@ class FakeIngest:
         return ChangeTarget(SCHEMA, ("id",), avro_schema=ENVELOPE)
 
     async def apply(
-        self, name: TableName, changes: Changes, request_id: str | None, deadline_s: float
+        self,
+        name: TableName,
+        changes: Changes,
+        request_id: str | None,
+        deadline_s: float,
+        *,
+        position: str | None = None,
     ) -> int:
+        assert position is None
         if self.waits is not None:
             await self.waits.wait()
         if self.failure is not None:
             raise self.failure
         self.applied.append((name, changes, request_id, deadline_s))
         return changes.received
+
+    async def position(self, name: TableName) -> str | None:
+        raise AssertionError(f"nobody here asks for the position of {name}")
 
 
 async def post(runtime: Running, body: bytes = BODY, name: str = "orders", **headers: str) -> Any:
