@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from caraway_operator import rules
+
 CHART = Path(__file__).parent / "caraway"
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference" / "chart.md"
 _KEY = re.compile(r"(?P<indent> *)(?P<name>[A-Za-z]\w*):(?P<value>.*)")
@@ -190,9 +192,18 @@ def files() -> dict[Path, str]:
     rows = table([value for value in documented(text) if value.path != "image"])
     return {
         CHART / "values.schema.json": json.dumps(schema(spec), indent=1) + "\n",
+        CHART / "files" / "operator-rules.yaml": _rules(),
         CHART / "README.md": _README.format(table=rows),
         REFERENCE: _REFERENCE.format(table=rows),
     }
+
+
+def _rules() -> str:
+    found = {
+        "namespaced": rules.rendered(rules.RULES),
+        "own": rules.rendered(rules.OWN_RULES),
+    }
+    return _RULES + yaml.safe_dump(found, sort_keys=False)
 
 
 def main() -> None:
@@ -201,6 +212,11 @@ def main() -> None:
         path.write_text(text)
         print(path)
 
+
+_RULES = """\
+# What the operator may do, made of caraway_operator.rules by `python charts/generate.py`:
+# `namespaced` in every namespace that it looks after, `own` in its own.
+"""
 
 _README = """# caraway
 

@@ -68,10 +68,10 @@ def granted(found: list[dict[str, Any]], kind: str, namespace: str | None) -> li
 
 def test_rights_are_those_of_the_operator_where_it_needs_them() -> None:
     found = helm.render()
-    assert granted(found, "ClusterRole", None) == RULES["cluster"] + RULES["namespaced"]
+    assert granted(found, "ClusterRole", None) == RULES["namespaced"]
     assert granted(found, "Role", "default") == RULES["own"]
     some = helm.render({"operator": {"watchNamespaces": ["one", "two"]}})
-    assert granted(some, "ClusterRole", None) == RULES["cluster"]
+    assert granted(some, "ClusterRole", None) == []
     for namespace in ("one", "two"):
         assert granted(some, "Role", namespace) == RULES["namespaced"]
     assert granted(some, "Role", "default") == RULES["own"]
