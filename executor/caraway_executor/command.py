@@ -1,14 +1,13 @@
 """`caraway executor`: flags in, an executor that serves until a signal ends it."""
 
 import asyncio
-import os
 import shutil
 import socket
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from caraway_core import logs, ray_nodes
+from caraway_core import cores, logs, ray_nodes
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import memory
@@ -66,13 +65,13 @@ async def _serve(options: ExecutorOptions, plan: _Plan) -> int:
 
 def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
     join = options.join
-    cores = options.cores or os.cpu_count() or 1
+    count = options.cores or cores.available()
     memory_bytes = options.memory_bytes or memory.limit_bytes(_MEMORY_SHARE)
     node = NodeOptions(
         head=join.head,
         joins=True,
         node_ip=join.node_ip,
-        cores=cores,
+        cores=count,
         object_store_bytes=join.object_store_bytes or _object_store_bytes(),
         folder=data.path / "ray",
         token_file=join.token_file,
@@ -83,10 +82,10 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
         protocol_version=PROTOCOL_VERSION,
         build=metadata.version("caraway"),
         address=join.node_ip or socket.gethostname(),
-        cores=cores,
+        cores=count,
         memory_bytes=memory_bytes,
     )
-    engine = EngineSettings(cores, memory_bytes, data.spill)
+    engine = EngineSettings(count, memory_bytes, data.spill)
     return _Plan(node, identity, engine, data.cache / "of-schedulers")
 
 

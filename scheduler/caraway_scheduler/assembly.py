@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from caraway_core import manifest as manifests
-from caraway_core import registry
+from caraway_core import cores, registry
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import ExecutorId, TableName
@@ -269,7 +269,7 @@ def cors_origins(settings: manifests.Runtime) -> list[str] | None:
 
 
 def _cores(settings: manifests.Runtime) -> int:
-    return settings.cpu_cores or os.cpu_count() or 1
+    return settings.cpu_cores or cores.available()
 
 
 def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:

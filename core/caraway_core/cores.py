@@ -1,0 +1,31 @@
+"""How many cores this process may use: the machine's, or fewer where a cgroup says so."""
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+_QUOTAS: Sequence[Sequence[Path]] = (
+    (Path("/sys/fs/cgroup/cpu.max"),),
+    (Path("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), Path("/sys/fs/cgroup/cpu/cpu.cfs_period_us")),
+)
+
+
+def available(quotas: Sequence[Sequence[Path]] = _QUOTAS) -> int:
+    """Return whole cores: a part of one counts as one."""
+    found = [len(os.sched_getaffinity(0))]
+    for files in quotas:
+        limit = _limit(files)
+        if limit is not None:
+            found.append(max(1, math.ceil(limit)))
+    return min(found)
+
+
+def _limit(files: Sequence[Path]) -> float | None:
+    """Read the time that may be used of each period, in one file or in two."""
+    try:
+        quota, period = " ".join(file.read_text() for file in files).split()
+        limit = int(quota) / int(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        return None  # There is no such file, or it holds no limit: `max`, or -1.
+    return limit if limit > 0 else None
