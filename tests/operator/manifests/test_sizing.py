@@ -10,7 +10,7 @@ MINIMUM_STORE_MIB = 80
 
 def test_what_is_not_said_follows_from_what_is() -> None:
     def effective(**said: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-        found = sizing.effective("executor", Resources(**said))  # type: ignore[arg-type]
+        found = sizing.effective("executor", Resources(**said))
         return found.requests, found.limits
 
     assert effective() == ({"cpu": "1", "memory": "2Gi"}, {"memory": "2Gi"})
@@ -39,7 +39,7 @@ def test_what_is_shared_out_is_never_more_than_the_limit(component: str, limit_m
 
 def test_cores_of_an_executor() -> None:
     def cores(**said: dict[str, str]) -> int:
-        return sizing.cores(sizing.effective("executor", Resources(**said)))  # type: ignore[arg-type]
+        return sizing.cores(sizing.effective("executor", Resources(**said)))
 
     assert cores() == 1
     assert cores(requests={"cpu": "250m"}) == 1

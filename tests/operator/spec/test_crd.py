@@ -10,10 +10,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from caraway_operator.spec import crd, parsing, quantities
+from caraway_operator.spec import crd, declared, parsing, quantities
 from tests.operator.manifests.clusters import EVERYTHING, MANIFEST
 
-CHART = Path(__file__).parents[3] / "charts/caraway/crds"
+ROOT = Path(__file__).parents[3]
+CHART, EXAMPLES = ROOT / "charts/caraway/crds", ROOT / "examples/kubernetes"
 VERSIONS = ("1.33", "1.34", "1.35", "1.36", "1.37")
 CRDS = [crd.cluster(), crd.limits()]
 _UNSTRUCTURAL = {"$ref", "$defs", "anyOf", "oneOf", "allOf", "not", "title", "const", "nullable"}
@@ -126,15 +127,19 @@ def test_the_schema_and_the_models_take_the_same_resources() -> None:
     resource = {"spec": {"manifest": MANIFEST, **EVERYTHING}}
     jsonschema.validate(resource, schema(CRDS[0]))
     assert not parsing.cluster("demo", resource["spec"]).problems
-    example = Path(__file__).parents[3] / "examples/kubernetes"
-    for file in example.glob("*.yaml"):
-        for each in filter(None, yaml.safe_load_all(file.read_text())):
-            if each["kind"] == "CarawayCluster":
-                jsonschema.validate(each, schema(CRDS[0]))
-                assert not parsing.cluster(each["metadata"]["name"], each["spec"]).problems
-            if each["kind"] == "CarawayLimits":
-                jsonschema.validate(each, schema(CRDS[1]))
-                assert not parsing.limits(each["spec"]).problems
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)
+def test_examples_are_right(file: Path) -> None:
+    resource = yaml.safe_load(file.read_text())
+    if resource["kind"] == "CarawayLimits":
+        jsonschema.validate(resource, schema(CRDS[1]))
+        assert not parsing.limits(resource["spec"]).problems
+        return
+    jsonschema.validate(resource, schema(CRDS[0]))
+    parsed = parsing.cluster(resource["metadata"]["name"], resource["spec"])
+    assert parsed.spec is not None, parsed.problems
+    assert declared.inline(parsed.spec).problems == ()
 
 
 @pytest.mark.parametrize(
@@ -251,3 +256,15 @@ def test_volumes_grow_and_do_not_change_otherwise(
     path: str, old: dict[str, Any], new: dict[str, Any], is_right: bool
 ) -> None:
     assert (broken(path, new, old) == []) is is_right
+
+
+def test_limits_of_nothing_at_all_are_refused_by_rule_and_model() -> None:
+    fields = schema(CRDS[1])["properties"]["spec"]["properties"]
+    for name in ("api_rps", "request_timeout_secs", "sql_query_timeout_secs"):
+        [rule] = rules(fields[name])
+        assert [holds(rule, value) for value in (-1, 0, 1)] == [True, False, True]
+        assert [not parsing.limits({name: value}).problems for value in (-1, 0, 1)] == [
+            True,
+            False,
+            True,
+        ]
