@@ -31,8 +31,12 @@ class ImpreciseError(Exception):
     """A decimal has lost digits on its way through a double: its text must be read anew."""
 
 
-def array(given: list[Any], type_: pa.DataType, meaning: Meaning = UNKNOWN) -> pa.Array:
+def array(
+    given: list[Any], type_: pa.DataType, meaning: Meaning = UNKNOWN, is_exact: bool = False
+) -> pa.Array:
     """Make an array of values as JSON or Avro has them.
+
+    `is_exact` says that a double is what was written, and not what was left of a decimal.
 
     Raises:
         BadValueError: one of them is something else than the type says.
@@ -41,7 +45,7 @@ def array(given: list[Any], type_: pa.DataType, meaning: Meaning = UNKNOWN) -> p
     kinds = set(map(type, given))
     if kinds <= {_NONE}:
         return pa.nulls(len(given), type_)
-    if (nested := _nested(given, type_, meaning)) is not None:
+    if (nested := _nested(given, type_, meaning, is_exact)) is not None:
         return nested
     kinds.discard(_NONE)
     try:
@@ -49,7 +53,7 @@ def array(given: list[Any], type_: pa.DataType, meaning: Meaning = UNKNOWN) -> p
             return quick
     except _ARROW_REFUSES:
         pass  # One of them is not right: the slow way tells which.
-    return _one_by_one(given, type_, meaning)
+    return _one_by_one(given, type_, meaning, is_exact)
 
 
 def _quick(
@@ -93,15 +97,17 @@ def _rest(counted: pa.Array, by: int) -> pa.Array:
     return pc.if_else(pc.less(towards_zero, 0), pc.add(towards_zero, by), towards_zero)
 
 
-def _one_by_one(given: Sequence[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
+def _one_by_one(
+    given: Sequence[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool
+) -> pa.Array:
     read = values.reader(type_, meaning)
-    is_decimal = pa.types.is_decimal(type_)
+    may_lose = pa.types.is_decimal(type_) and not is_exact
     found: list[Any] = []
     for index, value in enumerate(given):
         if value is None:
             found.append(None)
             continue
-        if is_decimal and type(value) is float:
+        if may_lose and type(value) is float:
             _check_digits(value)
         try:
             found.append(read(value))
@@ -153,15 +159,17 @@ def _check_digits(value: float) -> None:
         raise ImpreciseError
 
 
-def _nested(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array | None:
+def _nested(
+    given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool
+) -> pa.Array | None:
     if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return _lists(given, type_, meaning)
+        return _lists(given, type_, meaning, is_exact)
     if pa.types.is_struct(type_):
-        return _structs(given, type_, meaning)
+        return _structs(given, type_, meaning, is_exact)
     return None
 
 
-def _lists(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
+def _lists(given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool) -> pa.Array:
     offsets: list[int | None] = []
     items: list[Any] = []
     owners: list[int] = []
@@ -173,7 +181,7 @@ def _lists(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
         owners += [index] * len(value or ())
     offsets.append(len(items))
     try:
-        inner = array(items, type_.value_type, meaning.items or UNKNOWN)
+        inner = array(items, type_.value_type, meaning.items or UNKNOWN, is_exact)
     except BadValueError as exc:
         raise BadValueError(owners[exc.index], exc.reason, f"[]{exc.inner}") from exc
     made = pa.LargeListArray if pa.types.is_large_list(type_) else pa.ListArray
@@ -181,7 +189,7 @@ def _lists(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
     return made.from_arrays(pa.array(offsets, width), inner, type=type_)
 
 
-def _structs(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array:
+def _structs(given: list[Any], type_: pa.DataType, meaning: Meaning, is_exact: bool) -> pa.Array:
     known = {field.name for field in type_}
     for index, value in enumerate(given):
         if value is not None and not isinstance(value, dict):
@@ -189,14 +197,14 @@ def _structs(given: list[Any], type_: pa.DataType, meaning: Meaning) -> pa.Array
         if value is not None and not known.issuperset(value):
             unknown = sorted(set(value) - known)[0]
             raise BadValueError(index, "no such field in the column", f".{unknown:.100}")
-    children = [_child(given, field, meaning) for field in type_]
+    children = [_child(given, field, meaning, is_exact) for field in type_]
     mask = pa.array([value is None for value in given], pa.bool_())
     return pa.StructArray.from_arrays(children, fields=list(type_), mask=mask)
 
 
-def _child(given: list[Any], field: pa.Field, meaning: Meaning) -> pa.Array:
+def _child(given: list[Any], field: pa.Field, meaning: Meaning, is_exact: bool) -> pa.Array:
     inner = [None if value is None else value.get(field.name) for value in given]
     try:
-        return array(inner, field.type, meaning.of(field.name))
+        return array(inner, field.type, meaning.of(field.name), is_exact)
     except BadValueError as exc:
         raise BadValueError(exc.index, exc.reason, f".{field.name}{exc.inner}") from exc

@@ -53,13 +53,13 @@ def decode(
         try:
             return _json(documents.events(body), target)
         except ImpreciseError:
-            return _json(documents.events(body, is_exact=True), target)
+            return _json(documents.events(body, is_exact=True), target, is_exact=True)
     except RecursionError as exc:
         raise BadChangesError("the events are nested too deeply") from exc
 
 
-def _json(events: list[object], target: ChangeTarget) -> Changes:
-    envelopes = Envelopes(target)
+def _json(events: list[object], target: ChangeTarget, is_exact: bool = False) -> Changes:
+    envelopes = Envelopes(target, is_exact)
     envelopes.read(events)
     return tables.made(envelopes, target)
 
@@ -68,7 +68,8 @@ def _avro(body: bytes, header: str | None, target: ChangeTarget) -> Changes:
     # Most runtimes never get Avro, and fastavro takes its time to import.
     from caraway_plugins.changes import avro
 
-    envelopes = Envelopes(target)
+    # A double of Avro was one where it came from.
+    envelopes = Envelopes(target, is_exact=True)
     for part in avro.parts(body, target, header):
         envelopes.continue_with(part.meaning)
         envelopes.read(part.events)

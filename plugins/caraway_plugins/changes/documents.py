@@ -11,7 +11,7 @@ from caraway_plugins.changes.target import BadChangesError
 
 _BOM = b"\xef\xbb\xbf"
 _PAYLOAD = b',"payload":'
-_Read = Callable[[bytes], Any]
+_Read = Callable[[bytes | str], Any]
 
 
 def events(body: bytes, is_exact: bool = False) -> list[Any]:
@@ -23,7 +23,7 @@ def events(body: bytes, is_exact: bool = False) -> list[Any]:
     body = body.removeprefix(_BOM).strip()
     if not body:
         raise BadChangesError("the body is empty; send at least one event")
-    read = _exactly if is_exact else orjson.loads
+    read = reader(is_exact)
     if body.startswith(b"[") or b"\n" not in body:
         return _whole(body, read)
     lines = body.split(b"\n")
@@ -33,6 +33,11 @@ def events(body: bytes, is_exact: bool = False) -> list[Any]:
         # An object that is laid out over several lines.
         return _whole(body, read)
     return [first, *_lines(lines, read)]
+
+
+def reader(is_exact: bool) -> _Read:
+    """Return what reads JSON, and raises ValueError at anything else."""
+    return _exactly if is_exact else orjson.loads
 
 
 def _whole(body: bytes, read: _Read) -> list[Any]:
@@ -89,7 +94,7 @@ class _Shared:
         return self._read(line)
 
 
-def _exactly(body: bytes) -> Any:
+def _exactly(body: bytes | str) -> Any:
     return json.loads(body, parse_float=Decimal, parse_constant=_no_constant)
 
 

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from caraway_core.changes import Op
+from caraway_plugins.changes import documents
 from caraway_plugins.changes.meanings import UNKNOWN, Meaning, of_connect
 from caraway_plugins.changes.offsets import Offsets
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget
@@ -32,9 +31,13 @@ class Run:
 
 
 class Envelopes:
-    """Reads events in order; `runs` holds what they ask for, `received` how many they were."""
+    """Reads events in order; `runs` holds what they ask for, `received` how many they were.
 
-    def __init__(self, target: ChangeTarget) -> None:
+    `is_exact` says that numbers were read with all their digits.
+    """
+
+    def __init__(self, target: ChangeTarget, is_exact: bool = False) -> None:
+        self.is_exact = is_exact
         self.runs = [Run(UNKNOWN)]
         self.received = 0
         self._seen = 0
@@ -135,8 +138,8 @@ class Envelopes:
         if type(image) is str:
             # Debezium writes the documents of MongoDB as text.
             try:
-                image = orjson.loads(image)
-            except orjson.JSONDecodeError:
+                image = documents.reader(self.is_exact)(image)
+            except ValueError:
                 image = None
         if type(image) is not dict:
             raise BadChangesError(f"op '{event['op']}' needs the row as an object in '{name}'")

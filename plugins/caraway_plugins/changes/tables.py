@@ -21,24 +21,24 @@ def made(read: Envelopes, target: ChangeTarget) -> Changes:
         ImpreciseError: see `columns.array`.
     """
     schema = log_schema(target.schema)
-    tables = [_table(run, target, schema) for run in read.runs if run.ops]
+    tables = [_table(run, target, schema, read.is_exact) for run in read.runs if run.ops]
     rows = pa.concat_tables(tables) if tables else schema.empty_table()
     return Changes(rows, read.received)
 
 
-def _table(run: Run, target: ChangeTarget, schema: pa.Schema) -> pa.Table:
-    arrays = [_column(run, field) for field in target.schema]
+def _table(run: Run, target: ChangeTarget, schema: pa.Schema, is_exact: bool) -> pa.Table:
+    arrays = [_column(run, field, is_exact) for field in target.schema]
     arrays += [pa.array(run.ops, pa.int8()), pa.array(run.offsets, pa.binary())]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _column(run: Run, field: pa.Field) -> pa.Array:
+def _column(run: Run, field: pa.Field, is_exact: bool) -> pa.Array:
     name = field.name
     given: list[Any] = [row.get(name) for row in run.rows]
     if not field.nullable and None in given:
         _check_present(run, given, name)
     try:
-        return columns.array(given, field.type, run.meaning.of(name))
+        return columns.array(given, field.type, run.meaning.of(name), is_exact)
     except BadValueError as exc:
         position = run.positions[exc.index]
         raise BadChangesError(

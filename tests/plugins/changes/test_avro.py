@@ -152,6 +152,23 @@ def test_position_of_a_record_that_does_not_fit_counts_those_before_it(
         read(b"".join(map(framed, wrong)), kept)
 
 
+def test_double_for_a_decimal_is_taken_as_it_is() -> None:
+    text = TEXT.replace(
+        '{"type":"bytes","logicalType":"decimal","precision":10,"scale":2}', '"double"'
+    )
+    schema = fastavro.parse_schema(orjson.loads(text))
+
+    def sent(price: float) -> bytes:
+        stream = io.BytesIO()
+        row = {"id": 1, "name": None, "price": price, "at": None}
+        fastavro.schemaless_writer(stream, schema, event("c", row, source=None))
+        return stream.getvalue()
+
+    assert str(read(sent(2.5), header=text)[1][0][1]["price"]) == "2.50"
+    with pytest.raises(BadChangesError, match="column 'price': the value does not fit"):
+        read(sent(1.2345678901234567), header=text)
+
+
 def test_compressed_container_is_refused_before_it_grows(events: list[Row]) -> None:
     with pytest.raises(BadChangesError, match="compressed"):
         read(container(events, "deflate"))

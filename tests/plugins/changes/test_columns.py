@@ -120,8 +120,15 @@ def test_place_inside_a_nested_value_is_named(wrong: Any, inner: str) -> None:
 
 
 def test_double_that_may_have_lost_digits_of_a_decimal_is_not_taken() -> None:
-    with pytest.raises(ImpreciseError):
-        columns.array([1.2345678901234567], PRICE)
+    for value, type_ in (
+        (1.2345678901234567, PRICE),
+        ([1.2345678901234567], pa.list_(PRICE)),
+        ({"p": 1.2345678901234567}, pa.struct([("p", PRICE)])),
+    ):
+        with pytest.raises(ImpreciseError):
+            columns.array([value], type_)
+        with pytest.raises(BadValueError, match="does not fit"):
+            columns.array([value], type_, is_exact=True)
 
 
 @given(

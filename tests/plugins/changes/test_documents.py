@@ -82,6 +82,14 @@ def test_decimals_keep_all_digits_that_are_written() -> None:
     assert [row["name"] for row in rows] == ['{"x":0.1}', "b"]
 
 
+def test_document_in_a_text_keeps_the_digits_of_its_decimals_too() -> None:
+    body = rb'{"op":"c","after":"{\"id\":1,\"price\":0.50000000000000000}"}'
+    body += rb"""
+{"op":"c","after":{"id":2,"price":12345678.9000000000000}}"""
+
+    assert [str(row["price"]) for _, row in told(decode(body))] == ["0.50", "12345678.90"]
+
+
 def test_long_whole_numbers_are_not_rounded() -> None:
     wide = replace(ORDERS, schema=pa.schema([("id", pa.decimal128(38, 0))]))
 

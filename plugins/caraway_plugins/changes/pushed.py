@@ -1,0 +1,38 @@
+"""Datasets whose rows come only as changes that others send."""
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import MemoryTable
+from caraway_plugins.changes import registry
+from caraway_plugins.sources import params
+
+PARAMS = registry.PARAMS | {"avro_schema"}
+
+
+class Pushed:
+    """A source without rows: the table that the dataset is before the first change."""
+
+    def resolve(self, request: SourceRequest) -> MemoryTable:
+        params.checked(request.connector, request.params, PARAMS)
+        try:
+            registry.of_params(request.params)
+        except ValueError as exc:
+            raise DatasetError("invalid", f"params: {exc}") from exc
+        return without_rows(request.name, request.declared)
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        return None
+
+
+def without_rows(name: str, columns: tuple[pa.Field, ...]) -> MemoryTable:
+    """Return an empty table of the declared columns.
+
+    Raises:
+        DatasetError: there are none.
+    """
+    if not columns:
+        raise DatasetError("schema", f"'{name}' has no columns; declare them under 'columns'")
+    schema = pa.schema(columns)
+    return MemoryTable(schema, schema.empty_table())
