@@ -4,6 +4,7 @@ import asyncio
 import logging
 import signal
 import socket
+import time
 
 from caraway_core import logs, ray_nodes, ready_pipe
 from caraway_core.data_directory import DataDirectory
@@ -12,6 +13,7 @@ from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
 from caraway_core.settings import Address, HeadOptions
 
 logger = logging.getLogger(__name__)
+_REDIS_S = 60.0
 
 
 def run(options: HeadOptions) -> int:
@@ -24,8 +26,6 @@ def run(options: HeadOptions) -> int:
     _require_free(options.address)
     logs.configure(options.log_format)
     store = GcsStore.parse(options.state) if options.state else None
-    if store is not None:
-        store.require()
     with DataDirectory(options.data_dir) as data:
         token_file = options.token_file
         if token_file is None:
@@ -53,7 +53,7 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
         loop.add_signal_handler(number, stop.set)
     logger.info("head starts", extra={"address": str(options.address)})
     stopping = asyncio.ensure_future(stop.wait())
-    starting = asyncio.ensure_future(Node.start(node_options))
+    starting = asyncio.ensure_future(_start(node_options))
     await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
         starting.cancel()
@@ -76,6 +76,34 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
         ending.cancel()
         await node.stop()
     logger.info("head has stopped")
+
+
+async def _start(options: NodeOptions) -> Node:
+    if options.store is not None:
+        await wait_for(options.store)
+    return await Node.start(options)
+
+
+async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, pause_s: float = 1.0) -> None:
+    """Wait for the Redis, which may be starting as well.
+
+    Raises:
+        CarawayError: it cannot be reached for so long.
+    """
+    deadline = time.monotonic() + patience_s
+    is_first = True
+    while True:
+        try:
+            return await asyncio.to_thread(store.require)
+        except CarawayError as exc:
+            if time.monotonic() + pause_s > deadline:
+                raise
+            if is_first:
+                logger.warning(
+                    "waits for the Redis", extra={"at_most_s": patience_s, "cause": exc.message}
+                )
+            is_first = False
+        await asyncio.sleep(pause_s)
 
 
 def _require_free(address: Address) -> None:

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from caraway_core import manifest as manifests
 from caraway_core import cores, registry
+from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
-from caraway_core.errors import ManifestError, Problem
+from caraway_core.errors import ManifestError, Problem, StateAwayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
@@ -47,6 +47,7 @@ STATE_FILE = "state.db"
 _IDENTITY = "identity"
 _QUERIES_PER_CORE = 4
 _MEMORY_SHARE = "70%"
+_STATE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,17 +229,42 @@ async def _accelerations(
 async def open_state(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:
     """Open the state store of a URL, or a file where there is none.
 
+    A server that is away may be starting as well: it is waited for.
+
     Raises:
-        CarawayError: it cannot be reached, or would lose what it acknowledged.
+        CarawayError: it cannot be reached for long, or would lose what it acknowledged.
     """
     kind, place = ("redis", url) if url else ("sqlite", path)
     # Any: each kind of store takes its own sort of place.
     store_class: Any = registry.load("state store", registry.STATE_STORES, kind)
     store: StateStore = store_class(place)
     stack.push_async_callback(store.aclose)
-    for warning in await store.check():
+    for warning in await check_state(store):
         logger.warning("state store", extra={"warning": warning})
     return store
+
+
+async def check_state(
+    store: StateStore, patience_s: float = _STATE_S, pause_s: float = 1.0
+) -> Sequence[str]:
+    """Return the warnings of a store, once it answers.
+
+    Raises:
+        CarawayError: it does not in that time, or cannot be used.
+    """
+    deadline = time.monotonic() + patience_s
+    is_first = True
+    while True:
+        try:
+            return await store.check()
+        except StateAwayError as exc:
+            if time.monotonic() + pause_s > deadline:
+                raise
+            if is_first:
+                fields = {"at_most_s": patience_s, "cause": exc.message}
+                logger.warning("waits for the state store", extra=fields)
+            is_first = False
+        await asyncio.sleep(pause_s)
 
 
 def certificate(

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -62,7 +62,12 @@ class Runtime:
                 stack.enter_context(listeners.bind(self._options.http, "--http")),
                 stack.enter_context(listeners.bind(self._options.metrics, "--metrics")),
             ]
-            backend = await self._join(data, stack)
+            # Also here: the first process of a container is sent no signal that it does not handle.
+            self._install_signal_handlers()
+            backend = await self._unless_stopped(self._join(data, stack))
+            if backend is None:
+                logger.info("stopped before it was up")
+                return
             services = assembly.services(self._manifest, secrets, data, tallies, stack, backend)
             jobs = await assembly.jobs(self._manifest, secrets, data, services, stack, backend)
             limits = None
@@ -106,6 +111,19 @@ class Runtime:
         engine = assembly.engine(self._manifest, data)
         policy = assembly.policy(self._manifest.runtime)
         return await clustering.join(self._joining, engine, policy, data, stack)
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Backend]) -> Backend | None:
+        task = asyncio.ensure_future(work)
+        stop = asyncio.ensure_future(self._stop_requested.wait())
+        try:
+            await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            task.cancel()
+            await asyncio.wait((task,))
+            return None
+        finally:
+            stop.cancel()
 
     def _begin_serving(
         self, tasks: asyncio.TaskGroup, sockets: Sequence[socket.socket]
