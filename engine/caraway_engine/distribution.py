@@ -11,9 +11,11 @@ from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
+from caraway_core.partitions import matching
+from caraway_core.partitions.keys import Bucket
 from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec
-from caraway_engine import coercion, presence
-from caraway_engine.stages import TableFacts, safety, widest_reads
+from caraway_engine import coercion, presence, pruning
+from caraway_engine.stages import Buckets, TableFacts, safety, widest_reads
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, table_name, walk
 
@@ -39,6 +41,8 @@ class Analysis:
     plan: Plan | None
     objection: str | None
     widest_reads: Mapping[TableName, int]
+    filters: pruning.Reads
+    """What the filters of `plan` say of the tables that it reads."""
 
 
 def analyse(
@@ -79,6 +83,7 @@ def analyse(
         plan,
         objection,
         _divisible_reads(plan, specs) if plan else {},
+        pruning.reads(plan) if plan else {},
     )
 
 
@@ -160,10 +165,22 @@ def facts(
             len(spec.schema),
             _is_divisible(spec) and name not in whole,
             isinstance(spec, StoredTable),
+            _buckets(spec),
         )
         for name, spec in specs.items()
         if isinstance(spec, FilesTable | StoredTable)
     }
+
+
+def _buckets(spec: FilesTable | StoredTable) -> Buckets | None:
+    if not isinstance(spec, StoredTable):
+        return None
+    group = matching.colocation(spec.cut, spec.schema)
+    if group is None:
+        return None
+    (term,) = spec.cut.terms
+    assert isinstance(term, Bucket)
+    return Buckets(group, spec.schema.get_field_index(term.column))
 
 
 def _size(spec: FilesTable | StoredTable) -> int:

@@ -1,5 +1,7 @@
 """Files of a table, dealt out to the tasks that read it together. Pure."""
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +13,8 @@ _NEARLY_EVEN = 1.2
 """The largest share may be so much larger than the mean before files are split."""
 _LOAD_BOUND = 1.05
 _KEPT_DEALS = 256
+_NUMBERED = re.compile(r"(.*?)([0-9]{1,6})")
+_SPARSE = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,106 @@ def place(files: tuple[ListedFile, ...], owners: tuple[str, ...]) -> tuple[tuple
         tuple(piece(file, 0, file.size_bytes) for file in sorted(share, key=order.__getitem__))
         for share in shares
     )
+
+
+@lru_cache(maxsize=_KEPT_DEALS)
+def place_buckets(count: int, owners: tuple[str, ...]) -> tuple[int, ...]:
+    """Say for each bucket the number of its owner, by the names of the owners alone.
+
+    So all datasets cut into as many buckets have them in the same places, however large they are,
+    and no owner has more than one bucket above another. Owners that are numbered, as those of a
+    StatefulSet are, keep all that they can: another one takes only its own part, and what one
+    that is gone had goes to those that are left. Of others a little more moves.
+    """
+    numbers = _numbers(owners)
+    if numbers is None:
+        return _by_score(count, owners)
+    placed = _in_turn(count, max(numbers) + 1)
+    present = {number: position for position, number in enumerate(numbers)}
+    sizes = Counter(number for number in placed if number in present)
+    found = []
+    for bucket, number in enumerate(placed):
+        if number not in present:
+            # Those with least come first, and among them chance decides.
+            number = min(numbers, key=lambda each: (sizes[each], -_score(str(bucket), str(each))))
+            sizes[number] += 1
+        found.append(present[number])
+    return tuple(found)
+
+
+@lru_cache(maxsize=_KEPT_DEALS)
+def ranked(count: int, owners: tuple[str, ...], replicas: int) -> tuple[tuple[int, ...], ...]:
+    """Say for each bucket its owner, then who would own it without that one, and so on."""
+    first = place_buckets(count, owners)
+    if replicas <= 1 or len(owners) == 1:
+        return tuple((owner,) for owner in first)
+    others = {}
+    for owner in set(first):
+        left = (*owners[:owner], *owners[owner + 1 :])
+        others[owner] = ranked(count, left, replicas - 1)
+    return tuple(
+        (owner, *(next_ + (next_ >= owner) for next_ in others[owner][bucket]))
+        for bucket, owner in enumerate(first)
+    )
+
+
+def _numbers(owners: Sequence[str]) -> list[int] | None:
+    """Return the numbers at the ends of names that are otherwise alike; None if they are not."""
+    found = [_NUMBERED.fullmatch(owner) for owner in owners]
+    if not all(found) or len({each[1] for each in found if each}) > 1:
+        return None
+    numbers = [int(each[2]) for each in found if each]
+    # Were most of them missing, what these had would be most of all.
+    is_dense = max(numbers) < _SPARSE * (len(numbers) + 1)
+    return numbers if is_dense and len(set(numbers)) == len(numbers) else None
+
+
+def _in_turn(count: int, owners: int) -> list[int]:
+    """Let owner after owner take an even part of what those before it have."""
+    held = [list(range(count))]
+    for taker in range(1, owners):
+        for buckets in held:
+            buckets.sort(key=lambda each: (_score(str(each), str(taker)), each))
+        taken = []
+        for _ in range(count // (taker + 1)):
+            giver = max(range(taker), key=lambda each: (len(held[each]), -each))
+            taken.append(held[giver].pop())
+        held.append(taken)
+    placed = {bucket: owner for owner, buckets in enumerate(held) for bucket in buckets}
+    return [placed[bucket] for bucket in range(count)]
+
+
+def _by_score(count: int, owners: Sequence[str]) -> tuple[int, ...]:
+    """Give buckets to who ranks them highest of those with room, the surest first."""
+    rooms = [-(-count // len(owners))] * len(owners)
+    placed: dict[int, int] = {}
+    pairs = (
+        (_score(str(bucket), owner), bucket, number)
+        for bucket in range(count)
+        for number, owner in enumerate(owners)
+    )
+    for _, bucket, number in sorted(pairs, reverse=True):
+        if bucket not in placed and rooms[number]:
+            placed[bucket] = number
+            rooms[number] -= 1
+    return tuple(placed[bucket] for bucket in range(count))
+
+
+def deal(
+    files: tuple[ListedFile, ...], owners: tuple[str, ...], buckets: int | None = None
+) -> tuple[tuple[Piece, ...], ...]:
+    """Deal what a table is read from into a share for each owner.
+
+    Files of a table that is cut into so many `buckets` are these, in order.
+    """
+    if buckets is not None:
+        shares: list[list[Piece]] = [[] for _ in owners]
+        for file, owner in zip(files, place_buckets(buckets, owners), strict=True):
+            shares[owner].append(piece(file, 0, file.size_bytes))
+        return tuple(map(tuple, shares))
+    if any(file.is_kept for file in files):
+        return place(files, owners)
+    return cut(files, len(owners))
 
 
 def _ranks(path: str, owners: Sequence[str]) -> list[tuple[int, int]]:

@@ -1,11 +1,15 @@
 """Accelerated datasets: rows as chunks in a folder."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 
+from caraway_core.partitions.keys import PartitionBy, parse
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.tables import ResultPlace, StoredTable
+from caraway_core.protocols.storing import kept_schema
+from caraway_core.tables import Keys, ResultPlace, StoredTable
+from caraway_executor.parting import Parting
 from caraway_plugins.stores.folder import FolderResultStore
 
 
@@ -25,3 +29,22 @@ def path_of(table: StoredTable, number: int = 0) -> Path:
     chunk = table.chunks[number]
     name = f"{chunk.index:08d}-{chunk.sha256}.arrow"
     return Path(table.place.path) / table.key / name
+
+
+async def parted(
+    folder: Path, rows: pa.Table, *terms: str, key: str = "t", keys: Keys | None = None
+) -> StoredTable:
+    """Store rows by partition, a chunk for each; values of expressions are the last columns."""
+    store = FolderResultStore(folder)
+    cut = PartitionBy(tuple(map(parse, terms)))
+    schema = kept_schema(rows.schema, cut)
+    parts = [
+        part for batch in rows.combine_chunks().to_batches()
+        for part in Parting(cut, rows.schema).parts(batch)
+    ]  # fmt: skip
+    chunks = [
+        replace(await store.write_chunk(key, number, schema, [batch]), partition=name)
+        for number, (name, batch) in enumerate(parts)
+    ]
+    place = ResultPlace("file", str(folder))
+    return StoredTable(schema, place, key, tuple(chunks), keys, cut)

@@ -4,6 +4,7 @@ What runs the stages does not live here, nor does anything that knows where exec
 """
 
 from caraway_engine.stages.graph import (
+    Buckets,
     Cluster,
     Hashed,
     Measured,
@@ -17,6 +18,7 @@ from caraway_engine.stages.planner import Planner, widest_reads
 from caraway_engine.stages.policy import Policy
 
 __all__ = [
+    "Buckets",
     "Cluster",
     "Hashed",
     "Measured",

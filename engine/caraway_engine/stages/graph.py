@@ -52,7 +52,8 @@ class Stage:
 
     `single`: one task. `slots`: one for each slot, which reads its share of `tables`.
     `partitions`: one for each of `count` hash partitions. `note` says what its rows are for, and
-    `estimate_bytes` how many there were thought to be.
+    `estimate_bytes` how many there were thought to be. `colocated` names the groups of tables
+    whose shares it joins as they lie.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Stage:
     hashed: Hashed | None = None
     note: str = ""
     estimate_bytes: int = 0
+    colocated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,14 @@ class StageGraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Buckets:
+    """Tables of one group have the rows of equal keys, in `column`, in the share of one slot."""
+
+    group: str
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
 class TableFacts:
     """What the planner knows of a table: its size, and whether tasks can read shares of it.
 
@@ -97,6 +107,7 @@ class TableFacts:
     columns: int
     is_divisible: bool
     is_kept: bool = False
+    buckets: Buckets | None = None
 
     def read_bytes(self, width: int) -> float:
         """Say how much is read when a statement asks for so many columns."""
@@ -114,6 +125,9 @@ class Cluster:
 
     def may_broadcast(self, size_bytes: float, other_bytes: float) -> bool:
         return self.policy.may_broadcast(size_bytes, other_bytes, self.slots, self.memory_bytes)
+
+    def may_join_in_place(self, size_bytes: float) -> bool:
+        return self.policy.may_join_in_place(size_bytes, self.slots, self.memory_bytes)
 
     def partitions(self, size_bytes: float) -> int:
         return self.policy.partitions(size_bytes, self.slots, self.memory_bytes)

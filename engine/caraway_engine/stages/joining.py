@@ -1,6 +1,6 @@
 """How a join is planned: side by side, by broadcast, after a reduction, or by the hash of keys."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from substrait.algebra_pb2 import Expression, Rel
@@ -46,7 +46,10 @@ def _placed(
     left, right = sides
     if left.part.is_everywhere and right.part.is_everywhere:
         return left.part, right.part
-    if _are_aligned(left, right):
+    least = min(left.part.size_bytes, right.part.size_bytes)
+    if _are_aligned(left, right) and (
+        left.part.layout == "partitions" or planner.cluster.may_join_in_place(least)
+    ):
         return left.part, right.part
     for whole, spread in ((left, right), (right, left)):
         if whole.part.is_everywhere and spread.may_be_spread:
@@ -115,6 +118,7 @@ def _reduced(
     part = Part(
         rel, large.part.size_bytes, large.part.layout, large.part.count,
         (*large.part.readings, *whole.readings), large.part.tables,
+        colocated=large.part.colocated,
     )  # fmt: skip
     kept, measured = planner.kept(part, large.path + "^", "rows that have a match")
     if measured is None:
@@ -141,8 +145,13 @@ def _by_hash(planner: "Planner", part: Part, side: _Side, size: float, count: in
 
 
 def _are_aligned(left: _Side, right: _Side) -> bool:
-    """Whether both sides are parted alike by keys of this join, so that nothing has to move."""
-    if left.part.layout != "partitions" or right.part.layout != "partitions":
+    """Whether both sides are parted alike by keys of this join, so that nothing has to move.
+
+    By the hash of an exchange, or as buckets of one group, of which each slot has the same.
+    """
+    if left.part.is_everywhere or right.part.is_everywhere:
+        return False
+    if left.part.layout != right.part.layout or left.part.group != right.part.group:
         return False
     if left.part.count != right.part.count or not left.part.keys or not right.part.keys:
         return False
@@ -156,20 +165,26 @@ def _are_aligned(left: _Side, right: _Side) -> bool:
 def _put_together(rel: Rel, left: Part, right: Part) -> Part:
     size = max(left.size_bytes, right.size_bytes)
     part = joined(with_children(rel, [left.rel, right.rel]), (left, right), size)
-    if part.layout != "partitions":
+    groups = {each.group for each in (left, right) if not each.is_everywhere}
+    group = groups.pop() if len(groups) == 1 else None
+    if part.layout != "partitions" and group is None:
         return part
-    return Part(
-        part.rel, part.size_bytes, part.layout, part.count, part.readings, part.tables,
-        _keys_after(rel, left, right),
-    )  # fmt: skip
+    is_in_place = group is not None and not left.is_everywhere and not right.is_everywhere
+    keys = _keys_after(rel, left, right)
+    return replace(
+        part,
+        keys=keys,
+        group=group if keys else None,
+        colocated=tuple(dict.fromkeys([*part.colocated, *([group] if is_in_place else [])])),
+    )
 
 
 def _keys_after(rel: Rel, left: Part, right: Part) -> tuple[int, ...] | None:
     """Follow the key columns through the join; a side that is filled with NULLs loses them."""
     type_ = join_type(rel)
-    if type_ in joins.LEFT_MAY_BE_SPREAD and left.layout == "partitions" and left.keys:
+    if type_ in joins.LEFT_MAY_BE_SPREAD and left.keys:
         return left.keys
-    if type_ in joins.RIGHT_MAY_BE_SPREAD and right.layout == "partitions" and right.keys:
+    if type_ in joins.RIGHT_MAY_BE_SPREAD and right.keys:
         shift = 0 if type_.startswith("RIGHT_") else width(left.rel)
         return tuple(key + shift for key in right.keys)
     return None

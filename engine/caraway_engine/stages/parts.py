@@ -14,7 +14,9 @@ from caraway_engine.stages.relations import origins
 class Part:
     """`single` means that any one task gives all rows; otherwise the tasks' rows add up to them.
 
-    `keys` are the columns by whose hash the rows are parted, of a part over `partitions`.
+    `keys` are the columns by whose hash the rows are parted: of a part over `partitions`, or over
+    `slots` whose shares of tables are buckets of one `group`. `colocated` names the groups whose
+    tables were joined as they lie.
     """
 
     rel: Rel
@@ -25,6 +27,8 @@ class Part:
     tables: frozenset[TableName] = frozenset()
     keys: tuple[int, ...] | None = None
     path: str = field(default="", compare=False)
+    group: str | None = None
+    colocated: tuple[str, ...] = ()
 
     @property
     def is_everywhere(self) -> bool:
@@ -57,4 +61,5 @@ def joined(rel: Rel, parts: Sequence[Part], size_bytes: float) -> Part:
         spread.count,
         tuple(dict.fromkeys(each for part in parts for each in part.readings)),
         frozenset[TableName]().union(*(part.tables for part in parts)),
+        colocated=tuple(dict.fromkeys(each for part in parts for each in part.colocated)),
     )

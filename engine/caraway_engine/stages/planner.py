@@ -167,6 +167,7 @@ class Planner:
             hashed,
             note,
             int(part.size_bytes),
+            part.colocated,
         )
         if key != "root":
             self._names[key] = name

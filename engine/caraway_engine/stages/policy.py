@@ -45,6 +45,10 @@ class Policy:
             return True
         return bool(self.broadcast_bytes) and size_bytes * slots <= size_bytes + other_bytes
 
+    def may_join_in_place(self, size_bytes: float, slots: int, memory_bytes: int) -> bool:
+        """Whether the smaller side of a join fits into memory where its share lies, uncut."""
+        return size_bytes / slots <= memory_bytes / _MEMORY_SHARE
+
     def partitions(self, size_bytes: float, slots: int, memory_bytes: int) -> int:
         """Choose into how many hash partitions rows are parted, so that each fits in memory."""
         limit = min(self.partition_bytes, memory_bytes / _MEMORY_SHARE)

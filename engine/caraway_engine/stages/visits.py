@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from substrait.algebra_pb2 import Expression, Rel
 
 from caraway_engine.stages import aggregates, policy
-from caraway_engine.stages.graph import Mode
+from caraway_engine.stages.graph import Mode, TableFacts
 from caraway_engine.stages.joining import visit_join
 from caraway_engine.stages.parts import Part, joined
 from caraway_engine.stages.relations import (
@@ -34,7 +34,23 @@ def _visit_read(planner: "Planner", rel: Rel, path: str) -> Part:
         size = policy.filtered(size)
     if table not in planner.divided:
         return Part(rel, size)
-    return Part(rel, size, "slots", planner.cluster.slots, tables=frozenset({table}))
+    keys = _bucket_keys(rel, facts)
+    return Part(
+        rel, size, "slots", planner.cluster.slots, tables=frozenset({table}), keys=keys,
+        group=facts.buckets.group if facts.buckets and keys else None,
+    )  # fmt: skip
+
+
+def _bucket_keys(rel: Rel, facts: TableFacts) -> tuple[int, ...] | None:
+    """Find the column of the buckets among those that a read gives."""
+    if facts.buckets is None or len(rel.read.base_schema.struct.types) != facts.columns:
+        return None
+    columns = list(range(facts.columns))
+    if rel.read.HasField("projection"):
+        columns = [each.field for each in rel.read.projection.select.struct_items]
+    if rel.read.common.HasField("emit") or facts.buckets.column not in columns:
+        return None
+    return (columns.index(facts.buckets.column),)
 
 
 def _visit_unary(planner: "Planner", rel: Rel, path: str) -> Part | None:
@@ -107,7 +123,7 @@ def with_keys(part: Part, by: list[Expression]) -> Part:
     known = tuple(column for column in columns if column is not None)
     return Part(
         part.rel, part.size_bytes, part.layout, part.count, part.readings, part.tables,
-        known if len(known) == len(columns) else None,
+        known if len(known) == len(columns) else None, colocated=part.colocated,
     )  # fmt: skip
 
 
@@ -121,9 +137,10 @@ def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> Part | None:
     if len(rel.aggregate.groupings) > 1:
         gathered = planner.gathered(child, path + ".0", "grouping sets")
         return _aggregated(rel, gathered, ())
-    if child.is_everywhere or (by and child.keys is not None and set(child.keys) <= set(columns)):
-        keys = tuple(columns.index(key) for key in child.keys or ())
-        return _aggregated(rel, child, keys)
+    if child.is_everywhere:
+        return _aggregated(rel, child, ())
+    if by and child.keys is not None and set(child.keys) <= set(columns):
+        return _aggregated(rel, child, tuple(columns.index(key) for key in child.keys))
     cut = aggregates.decompose(rel, child.rel, planner.functions)
     if cut is None:
         placed = _placed(planner, child, path, by, "rows by group")
@@ -132,8 +149,9 @@ def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> Part | None:
         keys = tuple(columns.index(key) for key in placed.keys or ())
         return _aggregated(rel, placed, keys)
     partial = Part(
-        cut.partial, child.size_bytes, child.layout, child.count, child.readings, child.tables
-    )
+        cut.partial, child.size_bytes, child.layout, child.count, child.readings, child.tables,
+        colocated=child.colocated,
+    )  # fmt: skip
     groups = [reference(index) for index in range(cut.groups)]
     merged = _placed(planner, partial, path, groups, "partial aggregate")
     if merged is None:
@@ -143,14 +161,15 @@ def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> Part | None:
     final = aggregates.merge(rel, cut, merged.rel, planner.functions, types)
     return Part(
         final, merged.size_bytes, merged.layout, merged.count, merged.readings, merged.tables,
-        merged.keys,
+        merged.keys, colocated=merged.colocated,
     )  # fmt: skip
 
 
 def _aggregated(rel: Rel, child: Part, keys: tuple[int, ...]) -> Part:
     return Part(
         with_children(rel, [child.rel]), child.size_bytes, child.layout, child.count,
-        child.readings, child.tables, keys if child.layout == "partitions" and keys else None,
+        child.readings, child.tables, keys or None, group=child.group if keys else None,
+        colocated=child.colocated,
     )  # fmt: skip
 
 
@@ -178,7 +197,7 @@ def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> Part | None:
         local.fetch.input.CopyFrom(ordered)
         local.fetch.count_expr.literal.i64 = limit
         child = Part(local, child.size_bytes, child.layout, child.count, child.readings,
-                     child.tables)  # fmt: skip
+                     child.tables, colocated=child.colocated)  # fmt: skip
     gathered = planner.gathered(child, path + ".0", "first rows")
     top = with_children(sort, [gathered.rel]) if sort else gathered.rel
     return gathered.wrapped(with_children(rel, [top]))

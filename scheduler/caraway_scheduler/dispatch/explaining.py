@@ -61,8 +61,12 @@ def describe(
     executor: Callable[[int], ExecutorId],
     ran: Sequence[Ran] = (),
     answer: "RootCount | None" = None,
+    read: Callable[[TableName], str] = lambda _table: "",
 ) -> str:
-    """List the stages, last first, each with where it runs and what it does."""
+    """List the stages, last first, each with where it runs and what it does.
+
+    `read` adds to a table how much of it is read.
+    """
     assert graph.root is not None
     lines: list[str] = []
     if answer is None:
@@ -73,7 +77,8 @@ def describe(
     for stage in (graph.root, *reversed(list(graph.stages.values()))):
         lines.append(_headline(stage, executor))
         lines += [f"  reads {each.stage}: {_MODES[each.mode]}" for each in stage.readings]
-        lines += [f"  reads its share of {table}" for table in sorted(stage.tables)]
+        lines += [f"  reads its share of {table}{read(table)}" for table in sorted(stage.tables)]
+        lines += [f"  joins co-located tables as they lie: {each}" for each in stage.colocated]
         if stage.hashed:
             keys = ", ".join(f"c{key}" for key in stage.hashed.keys)
             lines.append(f"  parts its rows by the hash of {keys} into {stage.hashed.count}")
