@@ -15,6 +15,9 @@ SOURCES: Mapping[str, str] = {
     "http": "caraway_plugins.sources.web:WebFile",
     "https": "caraway_plugins.sources.web:WebFile",
     "memory": "caraway_plugins.sources.memory:Memory",
+    "cdc": "caraway_plugins.changes.pushed:Pushed",
+    "debezium": "caraway_plugins.changes.kafka.table:KafkaTable",
+    "postgres": "caraway_plugins.changes.postgres.table:PostgresTable",
 }
 
 CHANGE_SOURCES: Mapping[str, str] = {
@@ -76,7 +79,9 @@ EXTRAS: Mapping[str, str] = {
     "caraway_executor.command": "cluster",
     "caraway_plugins": "runtime",
     "caraway_plugins.changes.kafka.source": "changes",
+    "caraway_plugins.changes.kafka.table": "changes",
     "caraway_plugins.changes.postgres.source": "changes",
+    "caraway_plugins.changes.postgres.table": "changes",
     "caraway_plugins.stores.redis": "cluster",
     "caraway_scheduler": "runtime",
     "caraway_scheduler.dispatch.ray_fleet": "cluster",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import Problem
-from caraway_core.manifest import acceleration_rules
+from caraway_core.manifest import acceleration_rules, change_rules
 from caraway_core.manifest.document import Document, Location
 
 
@@ -37,6 +37,7 @@ def dataset(document: Document) -> Iterator[Problem]:
     """Yield what is wrong between the keys of a dataset."""
     yield from _acceleration(document)
     yield from acceleration_rules.dataset(document)
+    yield from change_rules.dataset(document)
     yield from _unique(document, ("columns",), "column")
 
 

@@ -15,9 +15,9 @@ from caraway_core.manifest.document import Document, Location
 BUILT = "this build has: datasets, views, secrets, dependencies"
 
 PLANNED_CONNECTORS = frozenset(
-    "abfs adbc azure cayenne clickhouse databricks debezium delta_lake dremio duckdb dynamodb "
+    "abfs adbc azure cayenne clickhouse databricks delta_lake dremio duckdb dynamodb "
     "elasticsearch flightsql ftp git github glue graphql hdfs iceberg imap kafka localpod mongodb "
-    "mssql mysql nfs odbc oracle postgres redshift scylladb sftp sharepoint sink smb snowflake "
+    "mssql mysql nfs odbc oracle redshift scylladb sftp sharepoint sink smb snowflake "
     "spark spice.ai spiceai sqlite turso unity_catalog".split()
 )
 PLANNED_STORES = frozenset(

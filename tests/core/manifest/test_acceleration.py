@@ -259,7 +259,6 @@ datasets:
         ("refresh_mode: snapshot", "refresh_mode: 'snapshot' is not implemented yet"),
         ("refresh_mode: appendd", "refresh_mode: 'appendd' is not one of: full, append"),
         ("engine: file, mode: memory", "mode: the engine 'file' keeps data in files; write one of"),
-        ("engine: duckdb, refresh_mode: changes", "refresh_mode: 'changes' needs a 'primary_key'"),
         ("on_conflict: {a: upsert}", "on_conflict: 'upsert' needs a 'primary_key'"),
         (
             "on_conflict: {a: upsert_dedup}, indexes: {a: unique}",
@@ -320,6 +319,12 @@ def test_rows_that_change_are_parted_by_their_key(
 ) -> None:
     problems = refuses(dataset(f"refresh_mode: changes, primary_key: a, {keys}"))
     assert any(message in problem for problem in problems), problems
+
+
+def test_changes_need_a_key_in_the_file_engine(refuses: Refuses) -> None:
+    keys = "engine: duckdb, refresh_mode: changes"
+    (problem,) = refuses("name: a\n" + dataset(keys, origin="postgres:t"))
+    assert "refresh_mode: 'changes' needs a 'primary_key'" in problem
 
 
 def test_keys_that_work_are_taken(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

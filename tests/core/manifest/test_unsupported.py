@@ -17,8 +17,8 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "10: secrets[0].from: secret store 'kubernetes' is not implemented yet; known: "
         "dotenv, env, file",
         f"12: catalogs: 'catalogs' is not implemented yet; remove it {built}",
-        "15: datasets[0].from: connector 'postgres' is not implemented yet; known: abfss, "
-        "file, gs, http, https, memory, s3",
+        "15: datasets[0].from: connector 'mysql' is not implemented yet; known: abfss, "
+        "cdc, debezium, file, gs, http, https, memory, postgres, s3",
         f"19: datasets[0].vectors: 'vectors' is not implemented yet; {off}",
         f"20: datasets[0].full_text_search: 'full_text_search' is not implemented yet; {off}",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",
@@ -85,7 +85,7 @@ datasets:
         ("flie:a.csv", "no connector 'flie'; did you mean 'file'?"),
         ("data/a.csv", "no connector 'data'"),
         ("/a.csv", "'/a.csv' names no connector; write '<connector>:<path>', for example"),
-        ("spice.ai/eth.blocks", "connector 'spice.ai' is not implemented yet; known: abfss, file"),
+        ("spice.ai/eth.blocks", "connector 'spice.ai' is not implemented yet; known: abfss, cdc"),
     ],
 )
 def test_unknown_connectors_are_refused(refuses: Refuses, origin: str, message: str) -> None:

@@ -81,9 +81,12 @@ class Table:
 
 
 def look(
-    connection: Any, place: Place, declared: Sequence[pa.Field], primary_key: tuple[str, ...]
+    connection: Any,
+    place: Place,
+    declared: Sequence[pa.Field],
+    primary_key: tuple[str, ...] | None,
 ) -> Table:
-    """Look a table up.
+    """Look a table up; where the key is None nobody asks whether it has one.
 
     Raises:
         DatasetError: it is not there, has no key, or has not the columns that are declared.
@@ -101,7 +104,8 @@ def look(
         cursor.execute(_KEY, (oid, identity == "i"))
         key = tuple(row[0] for row in cursor.fetchall())
     chosen = _chosen(place, columns, declared) if declared else tuple(columns)
-    key = _key(place, identity, key, primary_key, {each.name for each in chosen})
+    if primary_key is not None:
+        key = _key(place, identity, key, primary_key, {each.name for each in chosen})
     return Table(place, oid, chosen, key, identity == "f", not declared)
 
 

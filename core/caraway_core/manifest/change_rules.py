@@ -1,0 +1,97 @@
+"""Rules on where changes come from: which connectors have them, and what these need.
+
+They read the plain document, as those of `rules`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from caraway_core.errors import Problem
+from caraway_core.manifest import accelerating, acceleration_rules, names
+from caraway_core.manifest.document import Document
+
+WITHOUT_COLUMNS = ("cdc", "debezium")
+"""Connectors that cannot tell the columns of a dataset."""
+CONNECTORS = (*WITHOUT_COLUMNS, "postgres")
+"""Connectors that have changes, and nothing else as yet."""
+
+
+def dataset(document: Document) -> Iterator[Problem]:
+    """Yield what is wrong between a dataset's connector and its refresh mode."""
+    try:
+        connector = names.split_origin(str(document.value.get("from"))).connector
+    except ValueError:
+        return
+    mode = _mode(document, connector)
+    if connector not in CONNECTORS:
+        if mode == "changes":
+            yield document.problem(
+                ("acceleration", "refresh_mode"),
+                f"the connector '{connector}' has no changes; these have: {', '.join(CONNECTORS)}",
+            )
+        return
+    yield from _is_followed(document, connector, mode)
+    if document.value.get("access") == "read_write":
+        message = f"the connector '{connector}' cannot be written to; changes come from its source"
+        yield document.problem(("access",), message)
+    if connector in WITHOUT_COLUMNS:
+        yield from _columns(document, connector)
+    else:
+        yield from _all_typed(document)
+
+
+def _is_followed(document: Document, connector: str, mode: str | None) -> Iterator[Problem]:
+    remedy = "add 'acceleration: {refresh_mode: changes}'"
+    if mode is None:
+        message = f"the connector '{connector}' is only read by its changes; {remedy}"
+        yield document.problem(("from",), message)
+    elif mode not in ("changes", "disabled"):
+        is_written = _section(document).get("refresh_mode") is not None
+        where = ("acceleration", "refresh_mode") if is_written else ("acceleration",)
+        message = (
+            f"'{mode}' is not implemented yet for the connector '{connector}', which is only read "
+            "by its changes; write 'refresh_mode: changes'"
+        )
+        yield document.problem(where, message)
+
+
+def _columns(document: Document, connector: str) -> Iterator[Problem]:
+    columns = document.value.get("columns")
+    if not isinstance(columns, list) or not columns:
+        message = f"the connector '{connector}' does not say its columns; declare 'columns'"
+        yield document.problem(("columns",) if columns is not None else (), message)
+        return
+    yield from _untyped(document, columns, f"the connector '{connector}' does not say it")
+
+
+def _all_typed(document: Document) -> Iterator[Problem]:
+    """Declared columns are those that the dataset has: they are declared in full or not at all."""
+    columns = document.value.get("columns")
+    if isinstance(columns, list) and any(_has_type(column) for column in columns):
+        yield from _untyped(document, columns, "either all columns have one, or none")
+
+
+def _untyped(document: Document, columns: list[Any], why: str) -> Iterator[Problem]:
+    for index, column in enumerate(columns):
+        if isinstance(column, dict) and not _has_type(column):
+            message = f"column '{column.get('name')}' needs a 'type': {why}"
+            yield document.problem(("columns", index), message)
+
+
+def _has_type(column: object) -> bool:
+    return isinstance(column, dict) and column.get("type") is not None
+
+
+def _mode(document: Document, connector: str) -> str | None:
+    """Tell the refresh mode; None where there is no acceleration, or no telling."""
+    if not acceleration_rules.is_on(document):
+        return None
+    written = _section(document).get("refresh_mode")
+    if written is not None and not isinstance(written, str):
+        return None
+    return accelerating.refresh_mode_of(written, connector)
+
+
+def _section(document: Document) -> dict[str, Any]:
+    section = document.value.get("acceleration")
+    return section if isinstance(section, dict) else {}

@@ -1,0 +1,23 @@
+"""What a dataset that follows a topic is before its first change."""
+
+from caraway_core.protocols.change_sources import ChangeRequest
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import MemoryTable
+from caraway_plugins.changes.kafka.source import KafkaChanges
+from caraway_plugins.changes.pushed import without_rows
+
+
+class KafkaTable:
+    """A source without rows, which checks what the dataset says. Kafka is not asked."""
+
+    def resolve(self, request: SourceRequest) -> MemoryTable:
+        empty = without_rows(request.name, request.declared)
+        KafkaChanges(
+            ChangeRequest(
+                request.name, request.connector, request.path, request.params, request.declared
+            )
+        )
+        return empty
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        return None

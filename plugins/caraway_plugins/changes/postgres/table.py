@@ -1,0 +1,24 @@
+"""What a dataset that follows a table is before its first change."""
+
+from caraway_core.protocols.change_sources import ChangeRequest
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import MemoryTable
+from caraway_plugins.changes.postgres import catalog, connecting
+
+
+class PostgresTable:
+    """A source without rows, which asks the database for the columns."""
+
+    def resolve(self, request: SourceRequest) -> MemoryTable:
+        place = connecting.place_of(
+            ChangeRequest(request.name, request.connector, request.path, request.params)
+        )
+        connection = connecting.connect(place)
+        try:
+            schema = catalog.look(connection, place, request.declared, None).schema
+        finally:
+            connecting.close(connection)
+        return MemoryTable(schema, schema.empty_table())
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        return None

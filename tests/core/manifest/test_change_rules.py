@@ -1,0 +1,78 @@
+"""Where changes come from, as manifests say it."""
+
+import pytest
+
+from tests.core.manifest.conftest import Loads, Refuses
+
+COLUMNS = "columns: [{name: id, type: bigint}, {name: note, type: text}]"
+
+
+def dataset(origin: str, *keys: str) -> str:
+    lines = [f"  - from: {origin}", "    name: t", *(f"    {key}" for key in keys)]
+    return "\n".join(("datasets:", *lines, ""))
+
+
+@pytest.mark.parametrize(
+    ("origin", "keys"),
+    [
+        ("cdc:orders", (COLUMNS, "acceleration: {primary_key: id}")),
+        ("cdc:orders", (COLUMNS, "acceleration: {refresh_mode: changes}")),
+        ("debezium:topic", (COLUMNS, "acceleration: {primary_key: id}")),
+        ("postgres:public.t", ("acceleration: {refresh_mode: changes}",)),
+        ("postgres:t", (COLUMNS, "acceleration: {refresh_mode: changes, primary_key: id}")),
+        ("postgres:t", ("columns: [{name: id}]", "acceleration: {refresh_mode: changes}")),
+    ],
+)
+def test_a_dataset_that_follows_changes_is_fine(
+    loads: Loads, origin: str, keys: tuple[str, ...]
+) -> None:
+    (found,) = loads(dataset(origin, *keys)).datasets
+    assert found.acceleration is not None and found.acceleration.refresh.mode == "changes"
+
+
+@pytest.mark.parametrize(
+    ("origin", "keys", "said"),
+    [
+        ("cdc:t", (COLUMNS,), "'cdc' is only read by its changes; add 'acceleration: {refresh_"),
+        ("postgres:t", (), "'postgres' is only read by its changes; add"),
+        (
+            "postgres:t",
+            ("acceleration: {enabled: true}",),
+            "acceleration: 'full' is not implemented yet for the connector 'postgres', which is",
+        ),
+        (
+            "postgres:t",
+            ("acceleration: {refresh_mode: full}",),
+            "refresh_mode: 'full' is not implemented yet for the connector 'postgres'",
+        ),
+        ("cdc:t", ("acceleration: {}",), "'cdc' does not say its columns; declare 'columns'"),
+        (
+            "debezium:t",
+            ("columns: [{name: id, type: int}, {name: note}]", "acceleration: {}"),
+            "columns[1]: column 'note' needs a 'type': the connector 'debezium' does not say it",
+        ),
+        (
+            "postgres:t",
+            (
+                "columns: [{name: id, type: int}, {name: note}]",
+                "acceleration: {refresh_mode: changes}",
+            ),
+            "column 'note' needs a 'type': either all columns have one, or none",
+        ),
+        (
+            "cdc:t",
+            (COLUMNS, "access: read_write", "acceleration: {}"),
+            "access: the connector 'cdc' cannot be written to",
+        ),
+        (
+            "file:a.csv",
+            ("acceleration: {refresh_mode: changes}",),
+            "the connector 'file' has no changes; these have: cdc, debezium, postgres",
+        ),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(
+    refuses: Refuses, origin: str, keys: tuple[str, ...], said: str
+) -> None:
+    (problem,) = refuses("name: app\n" + dataset(origin, *keys))
+    assert said in problem
