@@ -1,0 +1,165 @@
+"""What Kubernetes' own controllers would do, in a breath: pods of sets, and their status."""
+
+from collections.abc import Callable
+from typing import Any
+
+from caraway_operator.kube.kinds import Object, Ref
+from caraway_operator.kube.planning import digest
+from tests.kit.kube import Emulator
+
+Ill = Callable[[Object], Object | None]
+"""Says of a pod in which state its container is, if it does not run."""
+
+
+class Controllers:
+    """Brings the pods of an emulated API up to date, one step of each set at a time."""
+
+    def __init__(self, emulator: Emulator) -> None:
+        self._api = emulator
+        self.ill: Ill = lambda _pod: None
+        self.binds = True
+        """Whether claims get volumes."""
+
+    def step(self) -> bool:
+        """Let each controller act once; returns whether anything changed."""
+        before = self._api._version
+        for which in [*self._api.there]:
+            if which not in self._api.there:
+                continue
+            if which.kind == "StatefulSet":
+                self._stateful(which)
+            elif which.kind == "Deployment":
+                self._deployment(which)
+        return self._api._version != before
+
+    def settle(self) -> None:
+        """Step until nothing changes."""
+        while self.step():
+            pass
+
+    def _stateful(self, which: Ref) -> None:
+        object_ = self._api.there[which]
+        spec, status = object_["spec"], object_.get("status") or {}
+        template = digest(spec["template"])
+        partition = spec["updateStrategy"]["rollingUpdate"].get("partition", 0)
+        current = status.get("currentRevision", template)
+        replicas = spec["replicas"]
+        pods = {
+            int(each["metadata"]["name"].rpartition("-")[2]): each for each in self._pods(which)
+        }
+        for number in sorted(pods, reverse=True):
+            if number >= replicas:
+                self._api.remove("Pod", pods.pop(number)["metadata"]["name"])
+        for number in sorted(pods, reverse=True):
+            pod = pods[number]
+            if number < partition or pod["metadata"]["labels"]["controller-revision-hash"] == (
+                template
+            ):
+                if number >= partition and not _is_ready(pod):
+                    break
+                continue
+            self._api.remove("Pod", pods.pop(number)["metadata"]["name"])
+            break
+        for number in range(replicas):
+            if number not in pods:
+                revision = template if number >= partition else current
+                pods[number] = self._pod(which, object_, f"{which.name}-{number}", revision)
+        for pod in pods.values():
+            self._heal(pod)
+        found = self._pods(which)
+        updated = sum(
+            each["metadata"]["labels"]["controller-revision-hash"] == template for each in found
+        )
+        if updated == replicas and not partition:
+            current = template
+        self._status(object_, found, updated, currentRevision=current, updateRevision=template)
+
+    def _deployment(self, which: Ref) -> None:
+        object_ = self._api.there[which]
+        template, replicas = digest(object_["spec"]["template"])[:10], object_["spec"]["replicas"]
+        pods = self._pods(which)
+        new = [
+            each for each in pods if each["metadata"]["name"].startswith(f"{which.name}-{template}")
+        ]
+        old = [each for each in pods if each not in new]
+        if len(new) < replicas and len(pods) < replicas + 1:
+            name = f"{which.name}-{template}-{len(new)}"
+            new.append(self._pod(which, object_, name, template))
+        for pod in new:
+            self._heal(pod)
+        ready = sum(_is_ready(self._api.get("Pod", each["metadata"]["name"])) for each in new)
+        for pod in old[: max(0, ready + len(old) - replicas)]:
+            self._api.remove("Pod", pod["metadata"]["name"])
+        for pod in new[replicas:]:
+            self._api.remove("Pod", pod["metadata"]["name"])
+        found = self._pods(which)
+        updated = sum(
+            each["metadata"]["name"].startswith(f"{which.name}-{template}") for each in found
+        )
+        self._status(object_, found, updated)
+
+    def _pods(self, which: Ref) -> list[Object]:
+        uid = self._api.there[which]["metadata"]["uid"]
+        return [
+            each
+            for key, each in self._api.there.items()
+            if key.kind == "Pod"
+            and any(o["uid"] == uid for o in each["metadata"].get("ownerReferences") or ())
+        ]
+
+    def _pod(self, which: Ref, owner: Object, name: str, revision: str) -> Object:
+        template = owner["spec"]["template"]
+        for claim in owner["spec"].get("volumeClaimTemplates") or ():
+            self._claim(f"{claim['metadata']['name']}-{name}", claim)
+        reference = {"uid": owner["metadata"]["uid"], "kind": which.kind, "name": which.name,
+                     "apiVersion": "apps/v1", "controller": True}  # fmt: skip
+        labels = {**template["metadata"]["labels"], "controller-revision-hash": revision}
+        return self._api.put(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {"name": name, "namespace": which.namespace, "labels": labels,
+                             "ownerReferences": [reference]},
+                "spec": template["spec"],
+                "status": {"podIP": "10.0.0.1"},
+            }
+        )  # fmt: skip
+
+    def _claim(self, name: str, template: Object) -> None:
+        if name in self._api.names("PersistentVolumeClaim"):
+            return
+        labels = template["metadata"].get("labels") or {}
+        self._api.put(
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": name, "namespace": "web", "labels": labels},
+                "spec": template["spec"],
+                "status": {"phase": "Bound" if self.binds else "Pending"},
+            }
+        )
+
+    def _heal(self, pod: Object) -> None:
+        ill = self.ill(pod)
+        state: dict[str, Any] = {"name": "main", "state": ill or {"running": {}}}
+        status = {
+            "conditions": [{"type": "Ready", "status": "False" if ill else "True"}],
+            "containerStatuses": [state],
+        }
+        self._api.edit("Pod", pod["metadata"]["name"], status=status)
+
+    def _status(self, object_: Object, pods: list[Object], updated: int, **more: str) -> None:
+        fresh = [self._api.get("Pod", each["metadata"]["name"]) for each in pods]
+        status = {
+            "observedGeneration": object_["metadata"]["generation"],
+            "replicas": len(fresh),
+            "readyReplicas": sum(map(_is_ready, fresh)),
+            "updatedReplicas": updated,
+            **more,
+        }
+        self._api.edit(object_["kind"], object_["metadata"]["name"], status=status)
+
+
+def _is_ready(pod: Object) -> bool:
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
