@@ -153,6 +153,8 @@ class StoredTable:
     keys: Keys | None = None
     cut: PartitionBy = field(default_factory=PartitionBy)
     is_mapped: bool = False
+    replicas: int = 1
+    """How many executors have each partition in memory; the first of them answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,6 +293,7 @@ class Session:
                 is_product=plan.is_product,
                 specs=self.snapshot.tables,
             )
+            analysis = replace(analysis, tables=analysis.tables | plan.stored)
         except BaseException as exc:
             raise self._translate(exc, planning=False) from exc
         with self._lock:

@@ -99,7 +99,7 @@ ROW = st.fixed_dictionaries(
     {"k": KEY, "v": st.none() | st.integers(0, 3), "s": st.none() | st.sampled_from(["a", "b"])}
 )
 AT = st.none() | st.builds(offset, st.integers(0, 9), st.sampled_from(["one", "two"]))
-CHANGE = st.one_of(
+CHANGE: st.SearchStrategy[Any] = st.one_of(
     st.tuples(st.sampled_from([Op.UPSERT, Op.KEEP]), ROW, AT),
     st.tuples(st.sampled_from([Op.DELETE, Op.SEEN, Op.GONE]), ROW, AT),
     st.tuples(st.just(Op.TRUNCATE), st.just({}), AT),

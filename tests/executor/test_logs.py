@@ -16,7 +16,7 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions import naming
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import Keys, Lookup, StoredTable
+from caraway_core.tables import Keys, Lookup, StoredTable, TableSpec
 from caraway_engine.stored import ChunksAwayError
 from caraway_executor.local import LocalExecutor
 from tests.executor.test_stored_tables import executor
@@ -96,7 +96,7 @@ async def test_positions_are_right_when_all_come_at_once(tmp_path: Path) -> None
 
 async def test_one_statement_reads_one_position_everywhere(tmp_path: Path) -> None:
     spec = await keyed(tmp_path)
-    tables = {
+    tables: dict[str, TableSpec | str] = {
         "t": spec,
         "v": "SELECT k, g FROM t",
         "w": "SELECT count(*) AS n FROM v",
@@ -255,7 +255,7 @@ async def test_rows_are_found_by_key_and_by_index(tmp_path: Path) -> None:
         def found(column: str, value: Any, count: int) -> list[dict[str, Any]]:
             rows = version.rows_of((column,), (value,), local._chunks, log[:count])  # noqa: B023
             assert rows.schema.equals(NUMBERS.schema)
-            return rows.to_pylist()
+            return list(rows.to_pylist())
 
         for count in (3, 0, 2, 1):
             assert found("k", 1, count) == ([] if count > 1 else [{"k": 1, "g": 1}])

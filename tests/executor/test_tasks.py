@@ -250,7 +250,7 @@ async def test_a_version_is_loaded_and_shown_by_the_heartbeat(tmp_path: Path) ->
     # Another scheduler has the same version: its rows are not read again.
     path_of(spec).unlink()
     of.install(catalog({"t": spec}, origin="there"))
-    assert (await of.load("there", name, spec)).rows == 100
+    assert await of.load("there", name, spec) == 100
     of.drain()
     with pytest.raises(ShuttingDownError):
         await of.load("here", name, spec)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
@@ -89,7 +90,8 @@ class FakeFleet:
         table: TableName,
         spec: StoredTable,
         chunks: Sequence[str],
-    ) -> None:
+        log: Log = (),
+    ) -> int:
         raise NotImplementedError
 
     async def probe(self, executor_id: ExecutorId) -> None:

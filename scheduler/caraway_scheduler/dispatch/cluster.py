@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from caraway_core.changes import Log
+from caraway_core.changes import Log, Logs
 from caraway_core.errors import CatalogMovedError, NotDistributableError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import (
@@ -19,15 +19,17 @@ from caraway_core.protocols.dispatch import (
     Progress,
     Statement,
 )
-from caraway_core.protocols.fleet import Fleet, Share, TableCatalog, Task, TaskTable
+from caraway_core.protocols.fleet import Fleet, TableCatalog, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder, kept_schema, stored_schema
 from caraway_core.tables import StoredTable
-from caraway_engine import distribution, shares, stored
+from caraway_engine import distribution
 from caraway_engine.distribution import Analysis
 from caraway_engine.sessions import Session
 from caraway_engine.stages import Cluster, Planner, Policy, StageGraph, TableFacts
-from caraway_scheduler.dispatch import explaining
+from caraway_scheduler.dispatch import explaining, following, sharing_out
 from caraway_scheduler.dispatch.driving import Drive
+from caraway_scheduler.dispatch.following import KnownLogs
+from caraway_scheduler.dispatch.loading import Loader
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.own_files import OwnFiles
@@ -80,8 +82,12 @@ class ClusterDispatch:
         self._tallies = tallies
         self._policy = policy
         self._own_files = own_files
-        self._facts: tuple[Session, Mapping[TableName, TableFacts]] | None = None
+        self._facts: tuple[Session, frozenset[TableName], Mapping[TableName, TableFacts]] | None = (
+            None
+        )
         self._under_way: dict[QueryId, _UnderWay] = {}
+        self._logs = KnownLogs()
+        self._loader = Loader(fleet, membership, origin, policy)
         self._whole = WholeRunner(
             fleet, membership, origin, tallies, owner, lambda ran: self._on_ran(ran)
         )
@@ -108,29 +114,15 @@ class ClusterDispatch:
         raise AssertionError("unreachable")
 
     def follow(self, spec: StoredTable, log: Log) -> None:
-        raise NotImplementedError
+        self._logs.follow(spec, log)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Have each executor bring the chunks into memory that will be its share.
+        """Have each executor bring the pieces into memory that will be its share.
 
-        A small table is read whole by whichever executor is asked, when it is.
+        Raises:
+            QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
         """
-        chunks = stored.pieces(spec)
-        rows = sum(each.row_count for each in spec.chunks)
-        ready = self._ready()
-        if not ready or self._policy.is_small_table(sum(each.size_bytes for each in chunks)):
-            return rows
-        slots = Slots(self._ready, len(ready))
-        dealt = shares.place(chunks, slots.names)
-        await asyncio.gather(
-            *(
-                self._fleet.load(
-                    slots.executor(number), self._origin, table, spec, [p.path for p in pieces]
-                )
-                for number, pieces in enumerate(dealt)
-            )
-        )
-        return rows
+        return await self._loader.load(table, spec, log)
 
     def progress(self, query_id: QueryId) -> Progress | None:
         query = self._under_way.get(query_id)
@@ -149,10 +141,13 @@ class ClusterDispatch:
         session = self._local.session
         if session is None:
             return await self._local.execute(query_id, statement)
+        # In one go with the session: a log belongs to the version that the session has.
+        statement = self._logs.given_to(statement)
         started = time.perf_counter()
         analysis = session.recall(statement)
         if analysis is None:
             analysis = await asyncio.to_thread(session.analyse, statement)
+        statement, analysis = following.narrowed(statement, analysis, session)
         if analysis.is_diagnostic:
             return await self._diagnosed(query_id, statement, session)
         if analysis.reads_system or not analysis.tables:
@@ -160,9 +155,11 @@ class ClusterDispatch:
         if analysis.tables & distribution.memory_tables(session.snapshot.tables):
             return await self._whole.at_owner(query_id, statement, analysis)
         await self._wait_for_executor()
-        if self._cluster(session).divided(analysis.widest_reads):
+        if self._cluster(session, statement.logs).divided(analysis.widest_reads):
             try:
-                planner, graph = await asyncio.to_thread(self._planned, session, analysis)
+                planner, graph = await asyncio.to_thread(
+                    self._planned, session, analysis, statement.logs
+                )
                 self._tallies.planned((time.perf_counter() - started) * 1000)
                 if graph.stages or graph.root is None or graph.root.layout != "single":
                     staged = await self._staged(
@@ -191,13 +188,16 @@ class ClusterDispatch:
             return await self._local.execute(query_id, statement)
         wanted = replace(statement, sql=inner.statement)
         analysis = await asyncio.to_thread(session.analyse, wanted)
+        statement, analysis = following.narrowed(statement, analysis, session)
         if analysis.reads_system or not analysis.tables:
             return await self._local.execute(query_id, statement)
         await self._wait_for_executor()
-        if not self._cluster(session).divided(analysis.widest_reads):
+        if not self._cluster(session, statement.logs).divided(analysis.widest_reads):
             return await self._explained_whole(query_id, statement, session, analysis, inner)
         try:
-            planner, graph = await asyncio.to_thread(self._planned, session, analysis)
+            planner, graph = await asyncio.to_thread(
+                self._planned, session, analysis, statement.logs
+            )
             foreseen = graph if inner.is_run else None
             if foreseen is None:
                 foreseen = await asyncio.to_thread(explaining.foreseen, planner)
@@ -215,7 +215,12 @@ class ClusterDispatch:
                 analysis = replace(analysis, objection=exc.message)
                 return await self._explained_whole(query_id, statement, session, analysis, inner)
         slots = Slots(self._ready, planner.cluster.slots)
-        text = explaining.describe(foreseen, planner.schemas.text, slots.executor)
+        text = explaining.describe(
+            foreseen,
+            planner.schemas.text,
+            slots.executor,
+            read=partial(sharing_out.described, session, analysis.filters),
+        )
         local = await self._local.execute(query_id, statement)
         return explaining.ExplainedStream(local, {"distributed_plan": text})
 
@@ -252,7 +257,12 @@ class ClusterDispatch:
             async for batch in stream:
                 ran.add(batch)
             text = explaining.describe(
-                drive.graph, planner.schemas.text, runner.executor, runner.ran, ran
+                drive.graph,
+                planner.schemas.text,
+                runner.executor,
+                runner.ran,
+                ran,
+                partial(sharing_out.described, session, analysis.filters),
             )
         finally:
             await stream.aclose()
@@ -267,26 +277,29 @@ class ClusterDispatch:
     def _ready(self) -> list[ExecutorId]:
         return [member.executor_id for member in self._membership.ready()]
 
-    def _cluster(self, session: Session) -> Cluster:
+    def _cluster(self, session: Session, logs: Logs) -> Cluster:
         members = self._membership.ready()
         return Cluster(
             max(1, len(members)),
             min((each.memory_bytes or _UNLIMITED for each in members), default=_UNLIMITED),
-            self._facts_of(session),
+            self._facts_of(session, logs),
             self._policy,
         )
 
-    def _facts_of(self, session: Session) -> Mapping[TableName, TableFacts]:
-        if self._facts is None or self._facts[0] is not session:
+    def _facts_of(self, session: Session, logs: Logs) -> Mapping[TableName, TableFacts]:
+        undivided = following.undivided(session, logs)
+        if self._facts is None or self._facts[:2] != (session, undivided):
             tables = session.snapshot.tables
             # Shares name files by their paths, which these have only here.
-            whole = self._own_files.tables(tables)
-            self._facts = session, distribution.facts(tables, whole)
-        return self._facts[1]
+            whole = {*self._own_files.tables(tables), *undivided}
+            self._facts = session, undivided, distribution.facts(tables, whole)
+        return self._facts[2]
 
-    def _planned(self, session: Session, analysis: Analysis) -> tuple[Planner, StageGraph]:
+    def _planned(
+        self, session: Session, analysis: Analysis, logs: Logs
+    ) -> tuple[Planner, StageGraph]:
         assert analysis.plan is not None
-        cluster = self._cluster(session)
+        cluster = self._cluster(session, logs)
         divided = cluster.divided(analysis.widest_reads)
         planner = Planner(analysis.plan, cluster, session.stage_schemas(), divided)
         return planner, planner.advance({})
@@ -301,7 +314,9 @@ class ClusterDispatch:
         graph: StageGraph,
     ) -> "_Staged":
         slots = Slots(self._ready, planner.cluster.slots, self._membership.is_draining)
-        cut = await asyncio.to_thread(_cut, session, planner.divided, slots.names)
+        cut = await asyncio.to_thread(
+            sharing_out.shares_of, session, planner.divided, analysis.filters, slots.names
+        )
         order = statement.store and replace(statement.store, schema=analysis.schema)
         query = Query(
             query_id,
@@ -310,6 +325,7 @@ class ClusterDispatch:
             cut.__getitem__,
             order,
             statement.in_background,
+            statement.logs,
         )
         runner = StageRunner(
             query,
@@ -374,18 +390,3 @@ class _Staged:
     stream: MergedStream
     drive: Drive
     runner: StageRunner
-
-
-def _cut(
-    session: Session, tables: frozenset[TableName], slots: tuple[str, ...]
-) -> Mapping[TableName, tuple[Share, ...]]:
-    """List the files of the tables, once for all tasks, and deal them out."""
-    dealt = {}
-    for table in tables:
-        files = session.pieces(table)
-        if files is None:
-            raise NotDistributableError(f"the files of dataset '{table}' cannot be shared out")
-        is_kept = any(file.is_kept for file in files)
-        cut = shares.place(files, slots) if is_kept else shares.cut(files, len(slots))
-        dealt[table] = tuple(Share(table, pieces) for pieces in cut)
-    return dealt

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from caraway_core import registry
+from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
@@ -40,8 +41,13 @@ class _Worker(Protocol):
     def keep(self, file: OwnFile, content: pa.Buffer) -> None: ...
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]: ...
     async def load(
-        self, origin: str, table: TableName, spec: StoredTable, chunks: Sequence[str] | None = None
-    ) -> Any: ...
+        self,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        pieces: Sequence[str] | None = None,
+        log: Log = (),
+    ) -> int: ...
     async def probe(self) -> None: ...
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page: ...
     async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page: ...
@@ -126,8 +132,11 @@ class InProcessFleet:
         table: TableName,
         spec: StoredTable,
         chunks: Sequence[str],
-    ) -> None:
-        await self._call(executor_id, lambda worker: worker.load(origin, table, spec, chunks))
+        log: Log = (),
+    ) -> int:
+        return await self._call(
+            executor_id, lambda worker: worker.load(origin, table, spec, chunks, log)
+        )
 
     async def probe(self, executor_id: ExecutorId) -> None:
         await self._call(executor_id, lambda worker: worker.probe())

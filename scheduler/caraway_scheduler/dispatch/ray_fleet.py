@@ -14,6 +14,7 @@ from ray import exceptions
 from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 
 from caraway_core import ray_nodes
+from caraway_core.changes import Log
 from caraway_core.errors import (
     CarawayError,
     ExecutionError,
@@ -136,9 +137,13 @@ class RayFleet:
         table: TableName,
         spec: StoredTable,
         chunks: Sequence[str],
-    ) -> None:
+        log: Log = (),
+    ) -> int:
         peer = self._peer(executor_id)
-        await self._answer(peer, peer.actor.load.remote(origin, table, spec, chunks))
+        rows: int = await self._answer(
+            peer, peer.actor.load.remote(origin, table, spec, chunks, log)
+        )
+        return rows
 
     async def probe(self, executor_id: ExecutorId) -> None:
         origin = self._catalog[0].origin if self._catalog else ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from caraway_core.changes import Logs
 from caraway_core.errors import (
     CarawayError,
     ExecutionError,
@@ -57,6 +58,7 @@ class Query:
     shares: Callable[[TableName], Sequence[Share]] = field(repr=False)
     store: StoreOrder | None = None
     in_background: bool = False
+    logs: Logs = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +264,7 @@ class StageRunner:
             tuple(self._query.shares(table)[number] for table in sorted(stage.tables)),
             Split(hashed.keys, hashed.count, hashed.extra) if hashed else None,
             in_background=self._query.in_background,
+            logs=self._query.logs,
         )
 
     async def _inputs(self, stage: Stage, number: int) -> list[Input]:

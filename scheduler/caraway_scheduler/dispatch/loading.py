@@ -1,0 +1,78 @@
+"""Versions of accelerated datasets are brought to the executors that will read them."""
+
+import asyncio
+from collections.abc import Sequence
+
+from caraway_core.changes import Log
+from caraway_core.errors import ExecutorLostError, ShuttingDownError
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.protocols.fleet import Fleet
+from caraway_core.tables import StoredTable
+from caraway_engine import entries, stored
+from caraway_engine.stages import Policy
+from caraway_scheduler.dispatch import sharing_out
+from caraway_scheduler.dispatch.placing import none_ready
+from caraway_scheduler.dispatch.running import ATTEMPTS
+from caraway_scheduler.membership import Membership
+
+
+class Loader:
+    """Has executors load their shares, before a catalog names the version."""
+
+    def __init__(self, fleet: Fleet, membership: Membership, origin: str, policy: Policy) -> None:
+        self._fleet = fleet
+        self._membership = membership
+        self._origin = origin
+        self._policy = policy
+
+    async def load(self, table: TableName, spec: StoredTable, log: Log) -> int:
+        """Load a version, again elsewhere when an executor is lost; returns how many rows it has.
+
+        A small one is read whole by whichever executor is asked, when it is; where only its rows
+        tell how many there are, one executor loads it at once.
+
+        Raises:
+            QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
+            ExecutorLostError: executors are lost again and again.
+        """
+        chunks = stored.pieces(spec)
+        is_counted = not log and spec.keys is None
+        is_small = self._policy.is_small_table(sum(each.size_bytes for each in chunks))
+        if is_counted and (is_small or not self._ready()):
+            return sum(each.row_count for each in spec.chunks)
+        is_whole = is_small or (bool(log) and entries.buckets(spec) is None)
+        last: ExecutorLostError | ShuttingDownError | None = None
+        for _ in range(ATTEMPTS):
+            ready = self._ready()
+            if not ready:
+                raise last or none_ready()
+            try:
+                return await self._loaded(table, spec, log, ready[:1] if is_whole else ready)
+            except ExecutorLostError as exc:
+                self._membership.lost(exc.executor_id, exc.cause)
+                last = exc
+            except ShuttingDownError as exc:
+                last = exc
+        assert last is not None
+        raise last
+
+    async def _loaded(
+        self, table: TableName, spec: StoredTable, log: Log, executors: Sequence[ExecutorId]
+    ) -> int:
+        """Load each piece where it is read, and where it is read when that one is lost."""
+        held = sharing_out.holders(spec, executors, spec.replicas).items()
+        shares = [
+            (executor_id, rank, [name for name, ids in held if executor_id in ids[rank : rank + 1]])
+            for executor_id in executors
+            for rank in range(min(spec.replicas, len(executors)))
+        ]
+        rows = await asyncio.gather(
+            *(
+                self._fleet.load(executor_id, self._origin, table, spec, names, log)
+                for executor_id, _, names in shares
+            )
+        )
+        return sum(count for count, (_, rank, _) in zip(rows, shares, strict=True) if not rank)
+
+    def _ready(self) -> list[ExecutorId]:
+        return [member.executor_id for member in self._membership.ready()]
