@@ -97,3 +97,22 @@ def test_the_start_script_puts_an_init_above_the_first_process_only() -> None:
     assert first == f"dumb-init --single-child -- {other}"
     for name in ("caraway", "alive"):
         assert (ROOT / "docker" / name).stat().st_mode & 0o555 == 0o555
+
+
+def test_the_operators_image_holds_all_that_the_operator_imports() -> None:
+    program = """
+import sys, importlib.metadata as metadata
+import caraway_operator.command, caraway.cli.operator
+known = metadata.packages_distributions()
+roots = {name.partition(".")[0] for name in sys.modules}
+print(*sorted({found.lower().replace("_", "-") for root in roots for found in known.get(root, ())}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    imported = set(done.stdout.split())
+    assert "kopf" in imported
+    pinned = (ROOT / "requirements" / "operator.txt").read_text()
+    held = set(re.findall(r"^([a-z0-9.-]+)==", pinned, re.MULTILINE))
+    # Imported when they happen to be installed, by those that can do without.
+    optional = {"uvloop", "zstandard"}
+    assert imported - held - optional - {"caraway"} == set()
