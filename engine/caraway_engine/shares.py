@@ -139,7 +139,8 @@ def _in_turn(count: int, owners: int) -> list[int]:
 
 def _by_score(count: int, owners: Sequence[str]) -> tuple[int, ...]:
     """Give buckets to who ranks them highest of those with room, the surest first."""
-    rooms = [-(-count // len(owners))] * len(owners)
+    even, more = divmod(count, len(owners))
+    sizes = [0] * len(owners)
     placed: dict[int, int] = {}
     pairs = (
         (_score(str(bucket), owner), bucket, number)
@@ -147,9 +148,10 @@ def _by_score(count: int, owners: Sequence[str]) -> tuple[int, ...]:
         for number, owner in enumerate(owners)
     )
     for _, bucket, number in sorted(pairs, reverse=True):
-        if bucket not in placed and rooms[number]:
+        if bucket not in placed and sizes[number] < even + (more > 0):
             placed[bucket] = number
-            rooms[number] -= 1
+            sizes[number] += 1
+            more -= sizes[number] > even
     return tuple(placed[bucket] for bucket in range(count))
 
 

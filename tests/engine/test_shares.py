@@ -1,10 +1,12 @@
+from collections import Counter
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_core.protocols.fleet import Piece
-from caraway_engine.shares import ListedFile, cut, place
+from caraway_engine.shares import ListedFile, cut, place, place_buckets, ranked
 
 SIZES = st.integers(1, 1000)
 FILES = st.lists(st.tuples(SIZES, st.booleans()), max_size=12).map(
@@ -99,3 +101,54 @@ def test_kept_files_stay_where_they_are_in_another_version() -> None:
         for new, old in zip(place(more, ("e1", "e2")), place(files, ("e1", "e2")), strict=True)
     )
     assert moved <= 20
+
+
+@pytest.mark.parametrize("count", [2, 16, 64, 1000])
+@pytest.mark.parametrize("owners", range(1, 9))
+def test_an_owner_that_comes_takes_its_part_and_nothing_else_moves(count: int, owners: int) -> None:
+    before = tuple(f"executor-{number}" for number in range(owners))
+    after = (*before, f"executor-{owners}")
+    old, new = place_buckets(count, before), place_buckets(count, after)
+    moved = [taker for giver, taker in zip(old, new, strict=True) if giver != taker]
+    assert len(moved) <= count // (owners + 1) * 1.1
+    assert set(moved) <= {owners}
+    assert _is_even(new, owners + 1)
+
+
+@pytest.mark.parametrize("lost", range(5))
+def test_of_an_owner_that_goes_only_its_own_buckets_move(lost: int) -> None:
+    before = tuple(f"e{number}" for number in range(5))
+    after = tuple(name for name in before if name != f"e{lost}")
+    old = [before[owner] for owner in place_buckets(64, before)]
+    new = place_buckets(64, after)
+    assert all(was in (f"e{lost}", after[now]) for was, now in zip(old, new, strict=True))
+    assert _is_even(new, 4)
+
+
+@pytest.mark.parametrize("names", [("b", "a", "c"), ("x1", "y2", "z3"), ("n1", "n999999")])
+def test_owners_without_numbers_have_even_parts(names: tuple[str, ...]) -> None:
+    placed = place_buckets(64, names)
+    assert _is_even(placed, len(names))
+    by_name = [names[owner] for owner in placed]
+    turned = tuple(reversed(names))
+    assert by_name == [turned[owner] for owner in place_buckets(64, turned)]
+
+
+def test_the_next_owner_is_the_one_that_takes_over() -> None:
+    names = tuple(f"e{number}" for number in range(4))
+    ranks = ranked(32, names, 2)
+    for lost, name in enumerate(names):
+        left = tuple(each for each in names if each != name)
+        now = place_buckets(32, left)
+        for bucket, owners in enumerate(ranks):
+            taker = next(names[owner] for owner in owners if owner != lost)
+            assert left[now[bucket]] == taker
+
+
+def test_there_are_no_more_ranks_than_owners() -> None:
+    assert all(sorted(each) == [0, 1] for each in ranked(8, ("e1", "e2"), 5))
+
+
+def _is_even(placed: tuple[int, ...], owners: int) -> bool:
+    sizes = Counter(placed)
+    return max(sizes.values()) - min(sizes[owner] for owner in range(owners)) <= 1
