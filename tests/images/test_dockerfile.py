@@ -114,5 +114,5 @@ print(*sorted({found.lower().replace("_", "-") for root in roots for found in kn
     pinned = (ROOT / "requirements" / "operator.txt").read_text()
     held = set(re.findall(r"^([a-z0-9.-]+)==", pinned, re.MULTILINE))
     # Imported when they happen to be installed, by those that can do without.
-    optional = {"uvloop", "zstandard"}
+    optional = {"setuptools", "uvloop", "zstandard"}
     assert imported - held - optional - {"caraway"} == set()
