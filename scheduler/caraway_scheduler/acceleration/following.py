@@ -78,7 +78,8 @@ class Following:
         try:
             while not await self._is_mine():
                 await self._sleep(self._timing.claim_every_s)
-            return await self._follow(await self._ingest.position(self._name))
+            await self._follow(await self._ingest.position(self._name))
+            return None
         except PositionLostError as exc:
             logger.warning("changes are lost", extra={"dataset": self._name, "cause": exc.message})
             return exc

@@ -173,7 +173,7 @@ async def test_it_begins_where_the_dataset_is() -> None:
 
 
 async def test_a_source_that_fails_is_tried_again_ever_later() -> None:
-    away = [DatasetError("unavailable", "away") for _ in range(3)]
+    away: list[CarawayError] = [DatasetError("unavailable", "away") for _ in range(3)]
     bench = Bench(Source([], away))
     async with bench.running():
         async with asyncio.timeout(5):

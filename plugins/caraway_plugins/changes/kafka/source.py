@@ -79,7 +79,7 @@ class KafkaChanges:
                 read = await asyncio.to_thread(self._read, events) if events else None
                 if read is None:
                     continue
-                if read.taken:
+                if read.changes is not None:
                     offsets |= _after(events[: read.taken])
                     changes = _emptied(read.changes, self._target) if is_first else read.changes
                     is_first = False

@@ -133,9 +133,8 @@ def _chosen(
     known: Mapping[str, TableColumn] = {column.name: column for column in columns}
     for wanted in declared:
         if wanted.name not in known:
-            raise DatasetError(
-                "schema", f"{place.title}: {registry.unknown('column', wanted.name, known)}"
-            )
+            said = registry.unknown("column", wanted.name, dict.fromkeys(known, ""))
+            raise DatasetError("schema", f"{place.title}: {said}")
     return tuple(
         TableColumn(each.name, known[each.name].type_oid, known[each.name].modifier, each)
         for each in declared

@@ -134,7 +134,7 @@ class Collector:
         return tuple([row[index] for index in self._picks])
 
     def _key(self, row: Row) -> Key:
-        return tuple(None if row[i] is UNCHANGED else row[i] for i in self._keys)  # type: ignore[misc]
+        return tuple(None if row[i] is UNCHANGED else row[i] for i in self._keys)
 
     def _add(self, op: Op, row: Row) -> None:
         self._number += 1

@@ -33,6 +33,10 @@ _OPTIONS = (
     "-c bytea_output=hex -c extra_float_digits=1 "
     "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
 )
+# Errors of signing in carry no code, only the server's words. In another language than
+# English the type is less exact; the text says the same.
+_DENIED = "permission denied"
+_REFUSALS = (_DENIED, "authentication failed", "no pg_hba.conf entry", 'role "')
 _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
@@ -125,17 +129,18 @@ def mapped(place: Place) -> Iterator[None]:
 def _said(exc: psycopg2.Error) -> str:
     lines = [line.strip() for line in str(exc).splitlines() if line.strip()]
     said = lines[0] if lines else "the connection broke"
-    if isinstance(exc, psycopg2.errors.InsufficientPrivilege):
+    if isinstance(exc, psycopg2.errors.InsufficientPrivilege) or _DENIED in said:
         return f"{said}; the user needs REPLICATION and SELECT, or an administrator's help"
     return said
 
 
 def _type(exc: psycopg2.Error) -> DatasetErrorType:
-    state = exc.pgcode or ""
-    said = str(exc)
-    if state.startswith("28") or state == "42501" or "authentication failed" in said:
+    if isinstance(exc, psycopg2.errors.InsufficientPrivilege):
         return "auth"
-    if state in ("3D000", "42P01", "3F000") or "does not exist" in said:
+    said = str(exc)
+    if any(text in said for text in _REFUSALS):
+        return "auth"
+    if isinstance(exc, psycopg2.errors.UndefinedTable) or "does not exist" in said:
         return "not_found"
     return "unavailable"
 

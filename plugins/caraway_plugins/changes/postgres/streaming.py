@@ -177,7 +177,7 @@ class Stream:
         """Whether the position moved on without rows for a while: the log must not grow."""
         if self._in_transaction or asyncio.get_running_loop().time() < idle_at:
             return False
-        return max(self._ended, self._cursor.wal_end) > self._at.lsn
+        return bool(max(self._ended, self._cursor.wal_end) > self._at.lsn)
 
     async def _readable(self, seconds: float) -> None:
         """Wait for the server to say something, or so long."""

@@ -233,7 +233,7 @@ async def test_offsets_are_told_to_a_group_that_is_named(cluster: Cluster, topic
 )
 def test_wrong_params_are_refused(params: dict[str, str], said: str) -> None:
     with pytest.raises(DatasetError, match=said):
-        source("localhost:1", "t", **params)
+        source("localhost:1", "t", None, **params)
 
 
 def test_passwords_are_not_shown() -> None:
