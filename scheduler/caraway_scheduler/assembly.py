@@ -178,6 +178,7 @@ async def jobs(
     )
     stack.push_async_callback(accelerations.aclose)
     services.catalog.accelerator = services.accelerations = accelerations
+    services.ingest = accelerations
     if services.through is not None:
         services.through.attach(accelerations)
     return opened

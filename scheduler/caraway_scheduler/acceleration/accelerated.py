@@ -2,20 +2,28 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from caraway_core.errors import CarawayError, StateAwayError
-from caraway_core.manifest import Dataset, arrow_type
+from caraway_core.ids import TableName
+from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.partitions.keys import Bucket, PartitionBy
+from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.results import ResultStore
+from caraway_core.tables import Keys
+from caraway_plugins.changes import registry as schema_registries
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration import plans
 from caraway_scheduler.acceleration.feed import Feed
+from caraway_scheduler.acceleration.following import Following
 from caraway_scheduler.acceleration.head import Head
+from caraway_scheduler.acceleration.ingesting import Ingest
 from caraway_scheduler.acceleration.keeper import Keeper, Plan
 from caraway_scheduler.acceleration.snapshotting import Snapshotting
 from caraway_scheduler.acceleration.upkeep import Upkeep
@@ -23,6 +31,17 @@ from caraway_scheduler.acceleration.upkeep import Upkeep
 logger = logging.getLogger(__name__)
 _BUCKETS = 8
 _AGAIN_S = 5.0
+_FOLLOWING = "/following"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the work on a dataset needs from others: its columns, and its source of changes."""
+
+    schema: Callable[[TableName], pa.Schema]
+    change_source: Callable[[Dataset], ChangeSource | None]
+    params: Callable[[Dataset], Mapping[str, str]]
+    ingest: Ingest
 
 
 class Accelerated:
@@ -36,6 +55,7 @@ class Accelerated:
         head: Head,
         keeper: Keeper,
         results: ResultStore,
+        surroundings: Surroundings,
         snapshotting: Snapshotting | None = None,
     ) -> None:
         self.dataset = dataset
@@ -45,13 +65,20 @@ class Accelerated:
         self.feed: Feed | None = None
         self._head = head
         self._snapshotting = snapshotting
-        self._has_begun = asyncio.Event()
+        self._has_begun, self._has_source = asyncio.Event(), asyncio.Event()
+        self._bucketed = plan.bucketed
+        self._ingest = surroundings.ingest
+        self._read_params = surroundings.params
+        self._params: Mapping[str, str] | None = None
+        self._registry: schema_registries.Registry | None = None
+        self._change_source = partial(surroundings.change_source, dataset)
         self._tasks: list[asyncio.Task[None]] = []
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
         self.upkeep = Upkeep(head, plan.recipe, results, every_s)
         if plan.settings.refresh_mode == "changes":
-            self.feed = Feed(head, results, self._declared, self._cut, self._changed)
+            schema = partial(surroundings.schema, plan.name)
+            self.feed = Feed(head, results, schema, self._cut, self._changed)
 
     def begin(self) -> None:
         name = self.plan.name
@@ -70,6 +97,11 @@ class Accelerated:
         """Wait until all that was cancelled has ended."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def source_loaded(self) -> None:
+        """The source can be read."""
+        self._has_source.set()
+        self.keeper.source_loaded()
+
     def news(self, revision: int | None = None) -> None:
         """The state store has another version, perhaps of another scheduler."""
         held = self._head.held
@@ -79,12 +111,16 @@ class Accelerated:
     def target(self) -> ChangeTarget:
         """Return what its changes are read by; it takes them."""
         assert self.feed is not None
-        params = self.dataset.params
+        if self._params is None:
+            self._params = self._read_params(self.dataset)
+            self._registry = schema_registries.of_params(self._params)
+        keys = self._head.subject.keys
         return ChangeTarget(
             self.feed.schema,
-            self.acceleration.primary_key,
+            keys.primary if keys else (),
             "first" if plans.twice_of(self.acceleration) == "first" else "last",
-            params.get("avro_schema"),
+            self._params.get("avro_schema"),
+            self._registry,
         )
 
     def moved(self) -> None:
@@ -99,9 +135,15 @@ class Accelerated:
         await self.keeper.run()
 
     async def _feed(self, feed: Feed) -> None:
+        """Have a version to change, then apply changes; those of a source are asked for."""
         await self._has_begun.wait()
         while True:
             try:
+                if await self._head.look() is None:
+                    await self._has_source.wait()
+                source = self._change_source()
+                if source is not None and not self.acceleration.primary_key:
+                    self._adopt(await source.primary_key())
                 await feed.begin()
                 break
             except StateAwayError as exc:
@@ -109,27 +151,34 @@ class Accelerated:
             except CarawayError as exc:
                 self.keeper.fail(exc.message)
             await asyncio.sleep(_AGAIN_S)
+        self.keeper.fail("")
+        if source is not None:
+            name = self.plan.name
+            claim = partial(self._head.claim, _FOLLOWING)
+            following = Following(name, source, self._ingest, claim, self._told)
+            self._spawn(following.run(), f"follow the source of {name}")
         await feed.run()
+
+    def _adopt(self, primary_key: tuple[str, ...]) -> None:
+        """Take the primary key that the source has, where the manifest names none."""
+        subject = self._head.subject
+        if primary_key:
+            keys = replace(subject.keys or Keys(), primary=primary_key)
+            self._head.subject = replace(subject, keys=keys)
+            self._bucketed = primary_key[0]
+
+    def _told(self, error: CarawayError | None) -> None:
+        self.keeper.fail(error.message if error is not None else "")
 
     def _changed(self) -> None:
         self.keeper.moved()
         self.upkeep.news()
 
-    def _declared(self) -> pa.Schema:
-        """Return the columns that the manifest declares."""
-        return pa.schema(
-            [
-                pa.field(column.name, arrow_type(column.type))
-                for column in self.dataset.columns
-                if column.type
-            ]
-        )
-
     def _cut(self) -> PartitionBy:
         by = self.acceleration.partition_by
-        if by.terms or self.plan.bucketed is None:
+        if by.terms or self._bucketed is None:
             return by
-        return PartitionBy((Bucket(_BUCKETS, self.plan.bucketed),))
+        return PartitionBy((Bucket(_BUCKETS, self._bucketed),))
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

@@ -72,7 +72,7 @@ class Keeper:
         self._clock = clock
         self._counting = counting or Counting()
         self._counted: Counted | None = None
-        self._state = Refreshes(plan.name, plan.settings)
+        self._state = self._said = Refreshes(plan.name, plan.settings)
         # None: the source can be read now.
         self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
         self._run: asyncio.Task[None] | None = None
@@ -85,7 +85,8 @@ class Keeper:
 
     @property
     def state(self) -> Refreshes:
-        return self._state
+        """What is known, once all that follows from it is done: a version is shown, then told."""
+        return self._said
 
     @property
     def version(self) -> Version | None:
@@ -364,6 +365,7 @@ class Keeper:
         self._due = loop.call_later(wait_s, self._events.put_nowait, events.Due())
 
     def _say(self) -> None:
+        self._said = self._state
         self._tell(self._plan.name, self._state, self._stored)
 
 

@@ -18,7 +18,7 @@ from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration import overrides, plans, statements
 from caraway_scheduler.acceleration import refresh_events as events
-from caraway_scheduler.acceleration.accelerated import Accelerated
+from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.counting import Counting
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.ingesting import ChangesRefusedError
@@ -123,6 +123,12 @@ class Accelerations:
             head,
             keeper,
             self._results,
+            Surroundings(
+                self._catalog.source_schema,
+                self._catalog.change_source,
+                self._catalog.params,
+                self,
+            ),
             self._snapshotting(head, acceleration),
         )
         self._kept[state.name] = kept
@@ -137,7 +143,7 @@ class Accelerations:
     def source_loaded(self, name: TableName) -> None:
         kept = self._kept.get(name)
         if kept is not None:
-            kept.keeper.source_loaded()
+            kept.source_loaded()
 
     async def run(self) -> None:
         """Follow versions that other schedulers make, until cancelled."""
@@ -222,15 +228,16 @@ class Accelerations:
     async def apply(
         self,
         name: TableName,
-        made: Changes,
+        changes: Changes,
         request_id: str | None,
         deadline_s: float,
+        *,
         position: str | None = None,
     ) -> int:
         """Apply changes to a dataset. Raises as `target` and `Feed.apply`."""
         feed = self._changing(name).feed
         assert feed is not None
-        return await feed.apply(made, request_id, deadline_s, position)
+        return await feed.apply(changes, request_id, deadline_s, position)
 
     async def position(self, name: TableName) -> str | None:
         """Return how far the source of a dataset's changes was read. Raises as `target`."""

@@ -15,6 +15,7 @@ from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View, arrow_type
 from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.protocols.change_sources import ChangeRequest, ChangeSource
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import FilesTable, StoredTable, TableSpec, ViewTable
@@ -127,6 +128,41 @@ class Catalog:
             raise DatasetError("unavailable", f"dataset '{name}': its source is not loaded")
         return state.spec.schema
 
+    def params(self, dataset: Dataset) -> Mapping[str, str]:
+        """Return the params of a dataset, with secrets filled in.
+
+        Raises:
+            CarawayError: a secret is missing.
+        """
+        assert self._secrets is not None
+        return self._secrets.expand_all(dataset.params)
+
+    def change_source(self, dataset: Dataset) -> ChangeSource | None:
+        """Return what tells the changes of a dataset, if its connector does.
+
+        Raises:
+            DatasetError: the dataset's path or params are wrong.
+        """
+        if dataset.connector not in registry.CHANGE_SOURCES:
+            return None
+        assert self._secrets is not None and dataset.acceleration is not None
+        try:
+            source_class = registry.load("connector", registry.CHANGE_SOURCES, dataset.connector)
+            request = ChangeRequest(
+                TableName(dataset.name),
+                dataset.connector,
+                self._secrets.expand(dataset.path),
+                self._secrets.expand_all(dataset.params),
+                _declared(dataset),
+                dataset.acceleration.primary_key,
+            )
+        except DatasetError:
+            raise
+        except CarawayError as exc:
+            raise DatasetError("unsupported", f"dataset '{dataset.name}': {exc.message}") from exc
+        source: ChangeSource = source_class(request)
+        return source
+
     def source_bytes(self, name: TableName) -> int:
         """Return how large the source of an accelerated dataset is, as far as that is known."""
         state = self.datasets.get(name)
@@ -236,11 +272,7 @@ class Catalog:
             connector=dataset.connector,
             path=path,
             params=params,
-            declared=tuple(
-                pa.field(column.name, arrow_type(column.type))
-                for column in dataset.columns
-                if column.type
-            ),
+            declared=_declared(dataset),
             access=dataset.access,
             base_dir=dataset.base_dir,
             cache_dir=self._cache_dir,
@@ -307,6 +339,12 @@ class Catalog:
         pool: ThreadPoolExecutor, function: Callable[[SourceRequest], Any], request: SourceRequest
     ) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(pool, _guarded, function, request)
+
+
+def _declared(dataset: Dataset) -> tuple[pa.Field, ...]:
+    return tuple(
+        pa.field(column.name, arrow_type(column.type)) for column in dataset.columns if column.type
+    )
 
 
 def _guarded(function: Callable[[SourceRequest], Any], request: SourceRequest) -> Any:
