@@ -23,7 +23,7 @@ from caraway_scheduler.acceleration import plans
 from caraway_scheduler.acceleration.feed import Feed
 from caraway_scheduler.acceleration.following import Following
 from caraway_scheduler.acceleration.head import Head
-from caraway_scheduler.acceleration.ingesting import Ingest
+from caraway_scheduler.acceleration.ingesting import Ingest, StreamStoppedError
 from caraway_scheduler.acceleration.keeper import Keeper, Plan
 from caraway_scheduler.acceleration.snapshotting import Snapshotting
 from caraway_scheduler.acceleration.upkeep import Upkeep
@@ -109,8 +109,16 @@ class Accelerated:
             self.keeper.news()
 
     def target(self) -> ChangeTarget:
-        """Return what its changes are read by; it takes them."""
+        """Return what its changes are read by; it takes them.
+
+        Raises:
+            StreamStoppedError: it is not ready for them yet.
+        """
         assert self.feed is not None
+        if self._head.shown is None:
+            raise StreamStoppedError(
+                f"dataset '{self.plan.name}' is being loaded and takes no changes yet; try again"
+            )
         if self._params is None:
             self._params = self._read_params(self.dataset)
             self._registry = schema_registries.of_params(self._params)

@@ -19,8 +19,8 @@ from caraway_scheduler.acceleration.version import Part, Version
 from caraway_scheduler.acceleration.versions import CLAIM_TTL_S
 
 logger = logging.getLogger(__name__)
-LEAST_LOGGED = 20_000
-MOST_LOGGED = 100_000
+LEAST_LOGGED = 50_000
+MOST_LOGGED = 200_000
 """A log is made part of its base when it is a twentieth of it, but within these bounds."""
 _SHARE = 20
 _UPKEEP = "/upkeep"

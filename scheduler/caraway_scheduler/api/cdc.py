@@ -58,6 +58,8 @@ _STATUS: tuple[tuple[type[CarawayError], int], ...] = (
     (QueryError, 400),
 )
 Name = Annotated[str, Path(description="A dataset that takes changes.")]
+_DECODING = asyncio.Semaphore(2)
+"""Events take many times the memory of their text while they are read, so few texts are at once."""
 
 
 class RefusedError(Exception):
@@ -130,7 +132,8 @@ async def _decoded(body: bytes, headers: Mapping[str, str], target: ChangeTarget
     # The registry of Avro schemas may have to be waited for.
     if len(body) <= _INLINE_BYTES and decoding.form(content_type) == "json":
         return decoding.decode(body, content_type, headers, target)
-    return await asyncio.to_thread(decoding.decode, body, content_type, headers, target)
+    async with _DECODING:
+        return await asyncio.to_thread(decoding.decode, body, content_type, headers, target)
 
 
 def _target(ingest: Ingest, name: str) -> tuple[TableName, ChangeTarget]:
