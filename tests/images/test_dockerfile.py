@@ -6,6 +6,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+from caraway_core import registry
+
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -99,20 +103,43 @@ def test_the_start_script_puts_an_init_above_the_first_process_only() -> None:
         assert (ROOT / "docker" / name).stat().st_mode & 0o555 == 0o555
 
 
-def test_the_operators_image_holds_all_that_the_operator_imports() -> None:
-    program = """
+@pytest.mark.parametrize(
+    ("requirements", "modules", "one"),
+    [
+        ("operator.txt", "caraway_operator.command, caraway.cli.operator", "kopf"),
+        ("image.txt", "caraway_operator.command, caraway.cli.operator", "kopf"),
+        (
+            "image.txt",
+            "caraway_scheduler.command, caraway_executor.actor, caraway_cluster.store.command",
+            "datafusion",
+        ),
+    ],
+)
+def test_images_hold_all_that_their_commands_import(
+    requirements: str, modules: str, one: str
+) -> None:
+    program = f"""
 import sys, importlib.metadata as metadata
-import caraway_operator.command, caraway.cli.operator
+import {modules}
 known = metadata.packages_distributions()
-roots = {name.partition(".")[0] for name in sys.modules}
-print(*sorted({found.lower().replace("_", "-") for root in roots for found in known.get(root, ())}))
+roots = {{name.partition(".")[0] for name in sys.modules}}
+print(*{{name.lower().replace("_", "-") for root in roots for name in known.get(root, ())}})
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     imported = set(done.stdout.split())
-    assert "kopf" in imported
-    pinned = (ROOT / "requirements" / "operator.txt").read_text()
+    assert one in imported
+    pinned = (ROOT / "requirements" / requirements).read_text()
     held = set(re.findall(r"^([a-z0-9.-]+)==", pinned, re.MULTILINE))
-    # Imported when they happen to be installed, by those that can do without.
-    optional = {"setuptools", "uvloop", "zstandard"}
+    # Imported where they happen to be installed, by those that can do without; Ray brings its psutil.
+    optional = {"psutil", "rfc3339-validator", "setuptools", "six", "uvloop", "zstandard"}
     assert imported - held - optional - {"caraway"} == set()
+
+
+def test_the_cluster_image_holds_every_source() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = set(registry.EXTRAS.values())
+    held = re.search(r"caraway\[(.+)\]", project["optional-dependencies"]["image"][0])
+    assert held is not None
+    # `cluster` holds `runtime`.
+    assert extras - {"runtime"} <= set(held[1].split(","))
