@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+from caraway_operator import naming
 from charts import generate
 from tests.kit import helm
 
@@ -133,6 +134,7 @@ def test_values_that_make_no_sense_are_refused(
     [
         ({}, "r" * 41, "at most 40"),
         ({"cluster": {"name": "9lives"}}, "caraway", "cannot be the name of a Service"),
+        *(({}, f"demo-{part}", f"does not end in '-{part}'") for part in sorted(naming.PARTS)),
         ({"gateway": {"enabled": True}}, "caraway", "gateway.parentRefs must name a Gateway"),
         ({"operator": {"serviceAccount": {"create": False}}}, "caraway", "serviceAccount.name"),
         (

@@ -131,7 +131,7 @@ print(*{{name.lower().replace("_", "-") for root in roots for name in known.get(
     assert one in imported
     pinned = (ROOT / "requirements" / requirements).read_text()
     held = set(re.findall(r"^([a-z0-9.-]+)==", pinned, re.MULTILINE))
-    # Imported where they happen to be installed, by those that can do without; Ray brings its psutil.
+    # Imported where they happen to be installed, by those that can do without; psutil is Ray's own.
     optional = {"psutil", "rfc3339-validator", "setuptools", "six", "uvloop", "zstandard"}
     assert imported - held - optional - {"caraway"} == set()
 
