@@ -50,8 +50,8 @@ class Emulator(kmock.KubernetesEmulator):  # type: ignore[misc]
         self._owned: dict[tuple[Ref, str], Object] = {}
         self._events: list[tuple[int, str, Object]] = []
         self._news = asyncio.Condition()
-        self._versions = itertools.count(1000)
-        self._version = 1000
+        self.versions = itertools.count(1000)
+        self.version = 1000
         self._closed = asyncio.Event()
         for kind in (*KINDS.values(), *_OF_KOPF):
             if not kind.is_optional:
@@ -146,7 +146,7 @@ class Emulator(kmock.KubernetesEmulator):  # type: ignore[misc]
             for which, object_ in self.there.items()
             if which.kind == kind.name and self._matches(request, object_)
         ]
-        return {"metadata": {"resourceVersion": str(self._version)}, "items": items}
+        return {"metadata": {"resourceVersion": str(self.version)}, "items": items}
 
     def _create(self, which: Ref, body: Object) -> Object:
         if which in self.there:
@@ -233,9 +233,9 @@ class Emulator(kmock.KubernetesEmulator):  # type: ignore[misc]
         self.changed()
 
     def _tell(self, type_: str, object_: Object) -> None:
-        self._version = next(self._versions)
-        object_["metadata"]["resourceVersion"] = str(self._version)
-        self._events.append((self._version, type_, copy.deepcopy(object_)))
+        self.version = next(self.versions)
+        object_["metadata"]["resourceVersion"] = str(self.version)
+        self._events.append((self.version, type_, copy.deepcopy(object_)))
 
         async def wake() -> None:
             async with self._news:
@@ -246,7 +246,7 @@ class Emulator(kmock.KubernetesEmulator):  # type: ignore[misc]
     async def _watch(self, request: Any, kind: Kind) -> aiohttp.web.StreamResponse:
         response = aiohttp.web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request._raw_request)
-        at = int(request.params.get("resourceVersion") or self._version)
+        at = int(request.params.get("resourceVersion") or self.version)
         position = 0
         while not self._closed.is_set():
             async with self._news:

@@ -22,7 +22,7 @@ class Controllers:
 
     def step(self) -> bool:
         """Let each controller act once; returns whether anything changed."""
-        before = self._api._version
+        before = self._api.version
         for which in [*self._api.there]:
             if which not in self._api.there:
                 continue
@@ -30,7 +30,7 @@ class Controllers:
                 self._stateful(which)
             elif which.kind == "Deployment":
                 self._deployment(which)
-        return self._api._version != before
+        return self._api.version != before
 
     def settle(self) -> None:
         """Step until nothing changes."""

@@ -32,23 +32,28 @@ class FakeLink:
 
     emulator: Emulator
     asked: list[str] = field(default_factory=list)
-    draining: set[str] = field(default_factory=set)
+    wishes: dict[str, str] = field(default_factory=dict)
+    """Executors that shall drain, each with the uid of its pod: one made anew works again."""
     busy: set[str] = field(default_factory=set)
     waiting: int = 0
     is_away: bool = False
 
+    @property
+    def draining(self) -> set[str]:
+        uids = {name: self.emulator.get("Pod", name)["metadata"]["uid"] for name in self._names()}
+        return {name for name, uid in uids.items() if self.wishes.get(name) == uid}
+
     async def executors(self, target: Target) -> Sequence[ExecutorView]:
         self._check()
-        names = [name for name in self.emulator.names("Pod") if "-executor-" in name]
-        self.draining &= set(names)
+        draining = self.draining
         return [
             ExecutorView(
                 name,
-                is_ready=self._is_ready(name) and name not in self.draining,
-                is_draining=name in self.draining,
-                is_drained=name in self.draining and name not in self.busy,
+                is_ready=self._is_ready(name) and name not in draining,
+                is_draining=name in draining,
+                is_drained=name in draining and name not in self.busy,
             )
-            for name in names
+            for name in self._names()
         ]
 
     async def load(self, target: Target) -> Load:
@@ -59,16 +64,19 @@ class FakeLink:
         self._check()
         if executor not in self.draining:
             self.asked.append(f"drain {executor}")
-        self.draining.add(executor)
+        self.wishes[executor] = self.emulator.get("Pod", executor)["metadata"]["uid"]
 
     async def undrain(self, target: Target, executor: str) -> None:
         self._check()
         self.asked.append(f"undo {executor}")
-        self.draining.discard(executor)
+        self.wishes.pop(executor, None)
 
     async def is_ready(self, target: Target, min_ready: int) -> bool:
         self._check()
         return sum(view.is_ready for view in await self.executors(target)) >= min_ready
+
+    def _names(self) -> list[str]:
+        return [name for name in self.emulator.names("Pod") if "-executor-" in name]
 
     def _is_ready(self, name: str) -> bool:
         conditions = self.emulator.get("Pod", name)["status"].get("conditions") or ()
@@ -154,9 +162,9 @@ class Bench:
     async def settle(self, turns: int = 40, name: str = "shop") -> None:
         """Take turns until nothing is written any more."""
         for _ in range(turns):
-            before = len(self.api.log)
+            before = self.api.version
             await self.turn(name)
-            if len(self.api.log) == before and not self.controllers.step():
+            if self.api.version == before:
                 return
         raise AssertionError(f"still writing after {turns} turns: {self.api.log[-5:]}")
 

@@ -1,4 +1,17 @@
-from tests.operator.looking import bench
+"""One look after the other at a cluster, in an emulated API: what is made, kept, and said."""
+
+import json
+import logging
+
+import pytest
+
+from caraway_operator.kube.kinds import CLUSTER, LIMITS
+from tests.operator.looking import Bench, bench
+
+
+def events(at: Bench) -> list[tuple[str, str]]:
+    found = [at.api.get("Event", name) for name in at.api.names("Event")]
+    return [(each["reason"], each["note"]) for each in found]
 
 
 async def test_a_cluster_comes_up_and_is_then_left_alone() -> None:
@@ -14,3 +27,231 @@ async def test_a_cluster_comes_up_and_is_then_left_alone() -> None:
         outcome = await at.look()
         assert len(at.api.log) == before
         assert outcome.again_s == 60
+
+
+async def test_everything_that_is_made_goes_with_the_cluster() -> None:
+    async with bench() as at:
+        made = at.create()
+        await at.settle()
+
+        for which, object_ in at.api.there.items():
+            if which.kind in ("StatefulSet", "Service", "Secret", "ConfigMap", "NetworkPolicy"):
+                [owner] = object_["metadata"]["ownerReferences"]
+                assert owner["uid"] == made["metadata"]["uid"], which
+                assert (owner["controller"], owner["blockOwnerDeletion"]) == (True, True)
+
+        at.api.remove(CLUSTER.name, "shop")
+        assert not at.api.names("StatefulSet") and not at.api.names("Secret")
+
+
+async def test_a_new_operator_writes_nothing_either() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.restart()
+        before = len(at.api.log)
+
+        await at.look()
+
+        assert len(at.api.log) == before
+
+
+async def test_edits_by_hand_are_undone_and_told() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.api.edit("Service", "shop-head", spec={"ports": []})
+
+        await at.settle()
+
+        assert at.api.get("Service", "shop-head")["spec"]["ports"]
+        assert any(reason == "Repaired" for reason, _ in events(at))
+
+
+async def test_what_is_deleted_by_hand_is_made_again() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.api.remove("Deployment", "shop-scheduler")
+
+        await at.settle()
+
+        assert at.status()["phase"] == "Ready"
+
+
+async def test_what_is_no_longer_wanted_is_removed() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        assert at.api.names("NetworkPolicy")
+
+        at.change(network={"policies": False})
+        await at.settle()
+
+        assert not at.api.names("NetworkPolicy")
+
+
+async def test_secrets_are_made_once_and_told_to_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        kept = {name: at.api.get("Secret", name)["data"] for name in at.api.names("Secret")}
+        at.change(executor={"replicas": 3})
+        await at.settle()
+
+        assert kept == {name: at.api.get("Secret", name)["data"] for name in kept}
+        assert len([line for line in at.api.log if "Secret/" in line]) == len(kept)
+        told = caplog.text + json.dumps([at.cluster(), events(at)])
+        for data in kept.values():
+            for value in data.values():
+                assert value not in told
+
+
+async def test_a_spec_that_is_wrong_is_told_and_nothing_is_touched() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        before = len(at.api.log)
+        at.change(manifest={"datasets": [{"name": "numbers"}]})
+
+        await at.look()
+
+        assert at.condition("SpecValid")["status"] == "False"
+        assert "spec.manifest.datasets[0]" in at.condition("SpecValid")["message"]
+        assert at.condition("Ready")["status"] == "True"
+        written = at.api.log[before:]
+        assert all("status" in line or "Event" in line for line in written)
+
+
+async def test_a_spec_that_is_put_right_is_taken() -> None:
+    async with bench() as at:
+        at.create(manifest={"kind": "nonsense"})
+        await at.look()
+        assert (at.status()["phase"], at.api.names("StatefulSet")) == ("Failed", [])
+
+        at.create()
+        await at.settle()
+
+        assert at.status()["phase"] == "Ready"
+
+
+async def test_a_manifest_in_a_config_map_is_waited_for_and_followed() -> None:
+    async with bench() as at:
+        text = "version: v1\nkind: Caraway\nname: shop\n"
+        source = {"configMap": {"name": "mine", "key": "caraway.yaml"}}
+        at.create(manifest=None, manifestFrom=source)
+        await at.look()
+        assert "there is no ConfigMap 'mine'" in at.condition("SpecValid")["message"]
+
+        made = at.api.put(
+            {"kind": "ConfigMap", "metadata": {"name": "mine"}, "data": {"caraway.yaml": text}}
+        )
+        at.clock.now += 20
+        await at.settle()
+        first = at.api.get("ConfigMap", "shop-manifest")["data"]["caraway.yaml"]
+        at.api.put({**made, "data": {"caraway.yaml": text + "runtime: {ready_state: on_load}\n"}})
+        at.clock.now += 20
+        await at.look()
+
+        assert "name: shop" in first
+        told = at.condition("SpecValid")
+        assert told["status"] == "True" or "ConfigMap mine/caraway.yaml:4" in told["message"]
+
+
+async def test_a_paused_cluster_is_left_as_it_is() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.change(paused=True, executor={"replicas": 5})
+        await at.look()
+        before = len(at.api.log)
+        at.api.remove("Service", "shop-head")
+
+        await at.look()
+
+        assert (at.status()["phase"], at.replicas()) == ("Paused", 2)
+        assert len(at.api.log) == before
+
+
+async def test_a_stopped_cluster_has_no_pods_and_comes_back() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        secret = at.api.get("Secret", "shop-token")["data"]
+
+        at.change(stopped=True)
+        await at.settle()
+        assert (at.status()["phase"], at.api.names("Pod")) == ("Stopped", [])
+        at.change(stopped=False)
+        await at.settle()
+
+        assert at.status()["phase"] == "Ready"
+        assert at.api.get("Secret", "shop-token")["data"] == secret
+
+
+async def test_two_clusters_in_a_namespace_do_not_meet() -> None:
+    async with bench() as at:
+        at.create("shop")
+        at.create("shop-two")
+        await at.settle(name="shop")
+        await at.settle(name="shop-two")
+        at.change("shop-two", network={"policies": False})
+        await at.settle(name="shop-two")
+
+        before = len(at.api.log)
+        await at.look("shop")
+
+        assert len(at.api.log) == before
+        assert at.status("shop")["phase"] == at.status("shop-two")["phase"] == "Ready"
+
+
+async def test_limits_lower_what_is_asked_for_and_say_so() -> None:
+    async with bench() as at:
+        at.create(executor={"replicas": 5})
+        spec = {"replicas": 1}
+        at.api.put({"kind": LIMITS.name, "metadata": {"name": "plan"}, "spec": spec})
+
+        await at.settle()
+
+        assert (at.replicas(), at.status()["phase"]) == (1, "Ready")
+        told = at.condition("WithinLimits")
+        assert (told["status"], told["reason"]) == ("False", "Clamped")
+        assert "5 was lowered to 1" in told["message"]
+        assert any(reason == "Clamped" for reason, _ in events(at))
+        at.api.remove(LIMITS.name, "plan")
+        await at.settle()
+        assert (at.replicas(), at.condition("WithinLimits")["status"]) == (5, "True")
+
+
+async def test_limits_refuse_a_cluster_too_many() -> None:
+    async with bench() as at:
+        spec = {"apps": 1}
+        at.api.put({"kind": LIMITS.name, "metadata": {"name": "plan"}, "spec": spec})
+        at.create("shop")
+        at.create("shop-two")
+        await at.settle(name="shop")
+
+        await at.look("shop-two")
+
+        assert at.condition("WithinLimits", "shop-two")["reason"] == "Refused"
+        assert "shop-two-executor" not in at.api.names("StatefulSet")
+
+
+async def test_certificates_are_made_kept_and_made_anew_in_time() -> None:
+    async with bench() as at:
+        at.create(tls={"enabled": True})
+        await at.settle()
+        first = at.api.get("Secret", "shop-tls")["data"]
+        authority = at.api.get("Secret", "shop-ca")["data"]
+        assert at.status()["endpoints"]["http"].startswith("https://")
+
+        at.clock.now += 100 * 86400
+        await at.settle()
+        assert at.api.get("Secret", "shop-tls")["data"] == first
+        at.clock.now += 250 * 86400
+        await at.settle()
+
+        assert at.api.get("Secret", "shop-tls")["data"] != first
+        assert at.api.get("Secret", "shop-ca")["data"] == authority
+        assert at.status()["phase"] == "Ready"

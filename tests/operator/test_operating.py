@@ -1,0 +1,114 @@
+"""The whole operator, kopf and watches included, against the emulated API."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+from caraway_operator.kube import client
+from caraway_operator.kube.access import Access
+from caraway_operator.kube.kinds import CLUSTER
+from caraway_operator.operating import Operator
+from tests.kit.deadlines import eventually
+from tests.kit.kube import Emulator, emulated
+from tests.kit.kube_controllers import Controllers
+from tests.operator.looking import MANIFEST, FakeLink
+
+
+@dataclass
+class Running:
+    api: Emulator
+    operator: Operator
+
+    def create(self, name: str = "shop") -> None:
+        self.api.put(
+            {
+                "apiVersion": CLUSTER.api_version,
+                "kind": CLUSTER.name,
+                "metadata": {"name": name, "namespace": "web"},
+                "spec": {"manifest": MANIFEST},
+            }
+        )
+
+    async def until(self, phase: str, name: str = "shop") -> None:
+        async def look() -> bool:
+            status = self.api.get(CLUSTER.name, name).get("status") or {}
+            return bool(status.get("phase") == phase)
+
+        await eventually(look, f"{name} is {phase}", 20)
+
+
+@asynccontextmanager
+async def running(*namespaces: str) -> AsyncIterator[Running]:
+    """Run the operator, and what Kubernetes would do at once after every change."""
+    async with emulated() as api, client.connected(access := Access(str(api.url))) as kube:
+        controllers, acting = Controllers(api), False
+
+        def changed() -> None:
+            nonlocal acting
+            if not acting:
+                acting = True
+                asyncio.get_running_loop().call_soon(act)
+
+        def act() -> None:
+            nonlocal acting
+            controllers.settle()
+            acting = False
+
+        api.changed = changed
+        operator = Operator(access, kube, FakeLink(api), "me", "1.0.0", namespaces)
+        task = asyncio.create_task(operator.run())
+        try:
+            yield Running(api, operator)
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def test_clusters_are_made_changed_repaired_and_forgotten() -> None:
+    async with running() as at:
+        at.create()
+        await at.until("Ready")
+
+        at.api.edit(CLUSTER.name, "shop", spec={"executor": {"replicas": 3}})
+
+        async def has_three() -> bool:
+            return bool(at.api.get(CLUSTER.name, "shop")["status"]["executorsReady"] == "3/3")
+
+        await eventually(has_three, "there are three executors")
+        at.api.remove("Service", "shop-executor")
+
+        async def is_back() -> bool:
+            return "shop-executor" in at.api.names("Service")
+
+        await eventually(is_back, "the Service is made again")
+        at.api.remove(CLUSTER.name, "shop")
+
+        async def is_forgotten() -> bool:
+            # Volumes stay, as the spec has it.
+            left = {which.kind for which in at.operator.objects.of("web", "shop")}
+            return not at.operator.known.clusters and left <= {"PersistentVolumeClaim"}
+
+        await eventually(is_forgotten, "nothing is known of the cluster any more")
+        assert not at.api.names("StatefulSet")
+
+
+async def test_kopf_writes_nothing_of_its_own() -> None:
+    async with running() as at:
+        at.create()
+        await at.until("Ready")
+
+        metadata = at.api.get(CLUSTER.name, "shop")["metadata"]
+
+    assert "finalizers" not in metadata
+    assert "annotations" not in metadata
+
+
+async def test_what_was_there_before_the_operator_is_looked_at() -> None:
+    async with running("web") as at:
+        at.create("one")
+        at.create("two")
+
+        await at.until("Ready", "one")
+        await at.until("Ready", "two")

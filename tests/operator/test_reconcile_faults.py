@@ -1,0 +1,180 @@
+import pytest
+
+from caraway_operator.kube import errors
+from caraway_operator.kube.kinds import Object, Ref
+from tests.operator.looking import bench
+
+
+def crashing(pod: Object) -> Object | None:
+    if "executor-1" not in pod["metadata"]["name"]:
+        return None
+    return {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m"}}
+
+
+async def test_volumes_that_are_not_bound_are_named() -> None:
+    async with bench() as at:
+        at.controllers.binds = False
+        at.controllers.ill = lambda _pod: {"waiting": {"reason": "ContainerCreating"}}
+        at.create()
+
+        for _ in range(4):
+            await at.turn()
+
+        assert at.status()["phase"] == "Pending"
+        assert "has no volume (Pending)" in at.status()["message"]
+
+
+async def test_an_executor_that_crashes_is_named_and_the_others_serve() -> None:
+    async with bench() as at:
+        at.create(executor={"replicas": 3})
+        await at.settle()
+        at.controllers.ill = crashing
+        await at.settle()
+
+        assert at.status()["phase"] == "Degraded"
+        assert at.condition("Ready")["reason"] == "CrashLoopBackOff"
+        assert "pod shop-executor-1" in at.status()["message"]
+        before = len(at.api.log)
+        await at.turn()
+        assert len(at.api.log) == before
+
+
+async def test_a_redis_that_is_gone_is_told() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.controllers.ill = lambda pod: (
+            {"waiting": {"reason": "ContainerCreating"}}
+            if "shop-state" in pod["metadata"]["name"]
+            else None
+        )
+        await at.settle()
+
+        assert at.status()["phase"] == "Degraded"
+        assert at.status()["message"] == "not ready: state 0/1"
+
+
+async def test_pods_that_a_node_drain_evicts_need_nothing_from_the_operator() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.api.remove("Pod", "shop-executor-1")
+        at.controllers.step()
+        before = [line for line in at.api.log if "status" not in line]
+
+        await at.settle()
+
+        assert [line for line in at.api.log if "status" not in line] == before
+        assert at.status()["phase"] == "Ready"
+
+
+async def test_changes_while_the_operator_was_down_are_caught_up_with() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.restart()
+        at.api.remove("Service", "shop")
+        at.api.edit("ConfigMap", "shop-manifest", data={"caraway.yaml": "edited"})
+        at.change(executor={"replicas": 3})
+
+        await at.settle()
+
+        assert at.status()["executorsReady"] == "3/3"
+        assert "shop" in at.api.names("Service")
+        assert at.api.get("ConfigMap", "shop-manifest")["data"]["caraway.yaml"] != "edited"
+
+
+async def test_an_object_that_is_refused_stops_no_other_and_is_not_sent_all_the_time() -> None:
+    async with bench() as at:
+        sent = 0
+
+        def refuse(verb: str, which: Ref) -> tuple[int, str] | None:
+            nonlocal sent
+            if which.kind != "PodDisruptionBudget" or verb != "PATCH":
+                return None
+            sent += 1
+            return 403, "you may not"
+
+        at.api.refuse = refuse
+        at.create()
+        for _ in range(10):
+            await at.turn()
+            at.clock.now -= 4
+
+        assert "shop-executor" in at.api.names("StatefulSet")
+        told = at.condition("Reconciled")
+        assert (told["status"], "you may not" in told["message"]) == ("False", True)
+        assert sent <= 3
+
+        at.api.refuse = lambda _verb, _which: None
+        at.clock.now += 400
+        await at.settle()
+        assert at.condition("Reconciled")["status"] == "True"
+
+
+async def test_an_api_that_is_away_is_told_and_tried_again_soon() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.change(executor={"replicas": 3})
+        at.api.refuse = lambda verb, which: (
+            (503, "etcd is away") if which.kind == "StatefulSet" and verb == "PATCH" else None
+        )
+
+        outcome = await at.look()
+
+        assert (outcome.failed, outcome.again_s) == (True, 2)
+        assert at.condition("Reconciled")["status"] == "False"
+        at.api.refuse = lambda _verb, _which: None
+        await at.settle()
+        assert at.replicas() == 3
+
+
+async def test_a_status_that_cannot_be_written_is_an_error_to_try_again() -> None:
+    async with bench() as at:
+        at.create()
+        at.api.refuse = lambda verb, which: (
+            (403, "no") if which.kind == "CarawayCluster" and verb == "PATCH" else None
+        )
+
+        with pytest.raises(errors.RefusedError):
+            await at.look()
+
+
+async def test_secrets_of_an_earlier_cluster_of_the_name_are_not_taken() -> None:
+    async with bench() as at:
+        owner = {"kind": "CarawayCluster", "uid": "earlier", "name": "shop", "controller": True}
+        metadata = {"name": "shop-token", "ownerReferences": [owner]}
+        at.api.put({"kind": "Secret", "metadata": metadata, "data": {}})
+        at.create()
+
+        outcome = await at.look()
+
+        assert (outcome.failed, at.api.names("StatefulSet")) == (True, [])
+        assert "of an earlier cluster" in at.condition("Reconciled")["message"]
+        at.api.remove("Secret", "shop-token")
+        await at.settle()
+        assert at.status()["phase"] == "Ready"
+
+
+async def test_a_secret_that_the_spec_names_and_nobody_made_is_told() -> None:
+    async with bench() as at:
+        at.create(secrets=[{"name": "lake", "secretName": "lake-keys"}])
+
+        await at.turn()
+
+        assert "there is no Secret 'lake-keys'" in at.condition("Reconciled")["message"]
+
+
+async def test_a_field_that_cannot_change_is_told_and_does_not_make_it_write_for_ever() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        at.change(executor={"cache": {"storageClass": "other"}})
+        await at.settle()
+
+        told = at.condition("Reconciled")
+        assert "volumeClaimTemplates cannot be changed" in told["message"]
+        before = len(at.api.log)
+        await at.turn()
+        assert len(at.api.log) == before

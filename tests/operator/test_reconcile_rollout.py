@@ -1,0 +1,130 @@
+from typing import Any
+
+from caraway_operator.kube.kinds import Object
+from tests.operator.looking import Bench, bench
+
+
+async def up(at: Bench, replicas: int = 2) -> None:
+    at.create(executor={"replicas": replicas}, image={"tag": "1"})
+    await at.settle()
+
+
+def images(at: Bench, part: str) -> list[str]:
+    return [
+        at.api.get("Pod", name)["spec"]["containers"][0]["image"].rpartition(":")[2]
+        for name in at.api.names("Pod")
+        if f"shop-{part}" in name
+    ]
+
+
+def bad_image(pod: Object) -> Object | None:
+    if not pod["spec"]["containers"][0]["image"].endswith(":bad"):
+        return None
+    waiting: dict[str, Any] = {"reason": "ImagePullBackOff", "message": "no such image"}
+    return {"waiting": waiting}
+
+
+async def test_an_image_is_rolled_out_one_executor_at_a_time() -> None:
+    async with bench() as at:
+        await up(at)
+        at.change(image={"tag": "2"})
+
+        for _ in range(60):
+            await at.turn()
+            ready = [
+                name
+                for name in at.api.names("Pod")
+                if "executor" in name
+                and at.api.get("Pod", name)["status"]["conditions"][0]["status"] == "True"
+            ]
+            assert len(ready) >= 1
+            if at.status()["phase"] == "Ready" and images(at, "state") == ["2"]:
+                break
+
+        for part in ("executor", "scheduler", "head", "state"):
+            assert set(images(at, part)) == {"2"}
+        assert at.link.asked == ["drain shop-executor-1", "drain shop-executor-0"]
+        assert at.condition("RolledOut")["status"] == "True"
+        await at.settle()
+
+
+async def test_a_bad_image_stops_and_says_why_and_the_rest_serves() -> None:
+    async with bench() as at:
+        at.controllers.ill = bad_image
+        await up(at)
+        at.change(image={"tag": "bad"})
+
+        for _ in range(20):
+            await at.turn()
+
+        assert images(at, "executor") == ["1", "bad"]
+        assert images(at, "scheduler") == images(at, "head") == images(at, "state") == ["1"]
+        told = at.condition("RolledOut")
+        assert (told["status"], told["reason"]) == ("False", "ImagePullBackOff")
+        assert "pod shop-executor-1" in told["message"]
+        assert at.status()["phase"] == "Degraded"
+        reasons = [at.api.get("Event", name)["reason"] for name in at.api.names("Event")]
+        assert "ImagePullBackOff" in reasons
+
+        at.change(image={"tag": "1"})
+        await at.settle()
+        assert at.status()["phase"] == "Ready"
+
+
+async def test_a_stopped_rollout_writes_nothing_again_and_again() -> None:
+    async with bench() as at:
+        at.controllers.ill = bad_image
+        await up(at)
+        at.change(image={"tag": "bad"})
+        for _ in range(20):
+            await at.turn()
+        before = len(at.api.log)
+
+        for _ in range(5):
+            await at.turn()
+
+        assert len(at.api.log) == before
+
+
+async def test_a_new_operator_goes_on_with_a_rollout() -> None:
+    async with bench() as at:
+        await up(at, 3)
+        at.change(image={"tag": "2"})
+        for _ in range(60):
+            await at.turn()
+            at.restart()
+            if at.status()["phase"] == "Ready" and images(at, "state") == ["2"]:
+                break
+
+        assert set(images(at, "executor")) == {"2"}
+
+
+async def test_a_single_executor_is_joined_by_another_one_first() -> None:
+    async with bench() as at:
+        await up(at, 1)
+        at.change(image={"tag": "2"})
+
+        await at.look()
+
+        assert at.replicas() == 2
+        for _ in range(60):
+            await at.turn()
+        assert (at.replicas(), images(at, "executor")) == (1, ["2"])
+        assert at.status()["phase"] == "Ready"
+
+
+async def test_a_new_manifest_replaces_schedulers_and_nothing_else() -> None:
+    async with bench() as at:
+        await up(at)
+        pods = {name: at.api.get("Pod", name)["metadata"]["uid"] for name in at.api.names("Pod")}
+        at.change(manifest={"name": "other"})
+
+        await at.settle()
+
+        kept = {
+            name
+            for name in at.api.names("Pod")
+            if pods.get(name) == at.api.get("Pod", name)["metadata"]["uid"]
+        }
+        gone = set(pods) - kept
+        assert [name.rpartition("-")[0].rpartition("-")[0] for name in gone] == ["shop-scheduler"]
