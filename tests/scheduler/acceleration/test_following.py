@@ -184,7 +184,12 @@ async def test_a_source_that_fails_is_tried_again_ever_later() -> None:
 
 async def test_what_was_read_before_a_failure_is_applied() -> None:
     bench = Bench(Source([batch(1), batch(2)], [DatasetError("schema", "bad event")]))
+    bench.dataset.gate.clear()
     async with bench.running():
+        for _ in range(50):
+            await turn()
+        assert bench.told == []
+        bench.dataset.gate.set()
         async with asyncio.timeout(5):
             while "bad event" not in bench.told:
                 await turn()

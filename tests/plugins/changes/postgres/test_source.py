@@ -1,10 +1,13 @@
 """A table that is followed, over a real server."""
 
+from typing import Any
+
 import pytest
 
 from caraway_core.changes import OP, Op
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import PositionLostError
+from caraway_plugins.changes.postgres import reading
 from caraway_plugins.changes.postgres.streaming import Limits
 from tests.plugins.changes.postgres.conftest import Followed
 
@@ -38,6 +41,23 @@ async def test_what_changes_while_rows_are_loaded_is_not_lost(followed: Followed
         await feed.next()
     assert notes(followed)[11999] == "late"
     assert len(followed.replica.rows) == 11_993
+
+
+async def test_rows_are_as_they_were_where_the_log_begins(
+    followed: Followed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = reading.snapshot
+
+    def late(*arguments: Any) -> Any:
+        followed.sql("INSERT INTO $t VALUES (3, 'between')")
+        return read(*arguments)
+
+    monkeypatch.setattr(reading, "snapshot", late)
+    async with followed.following() as feed:
+        await feed.load()
+        assert notes(followed) == {1: "one", 2: "two"}
+        await feed.next()
+    assert notes(followed) == {1: "one", 2: "two", 3: "between"}
 
 
 async def test_a_key_that_changes_is_a_row_less_and_a_row_more(followed: Followed) -> None:
