@@ -8,10 +8,29 @@ import pyarrow as pa
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
+from caraway_core.partitions import hashing
 from caraway_core.tables import Keys
-from caraway_engine import keyed
+from caraway_engine import choosing, keyed
 from caraway_engine.keyed import Key, KeyIndex
 from caraway_engine.pieces import Piece
+
+
+def check_types(table: TableName, schema: pa.Schema, keys: Keys | None) -> None:
+    """Look for columns that rows cannot be found by.
+
+    Raises:
+        ExecutionError: there is one.
+    """
+    if keys is None:
+        return
+    for name in {*keys.primary, *(name for each in keys.indexes for name in each.columns)}:
+        try:
+            hashing.family(schema.field(name).type)
+        except ValueError as exc:
+            raise ExecutionError(
+                f"dataset '{table}': column '{name}' of type {schema.field(name).type} cannot be a "
+                "key or indexed; choose another column"
+            ) from exc
 
 
 def check_not_null(table: TableName, columns: Sequence[str], pieces: Sequence[Piece]) -> None:
@@ -73,7 +92,7 @@ def keys_at(
     for at, group in groupby(numbers, lambda number: bisect_right(starts, number) - 1):
         piece, chosen = pieces[at], list(group)
         rows = pa.array([number - piece.first for number in chosen], pa.int64())
-        held = [piece.batch.column(name).take(rows) for name in columns]
+        held = [choosing.take(piece.batch.column(name), rows) for name in columns]
         found.update(zip(chosen, keyed.keys(held), strict=True))
     return found
 

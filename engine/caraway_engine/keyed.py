@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,30 @@ def keys(columns: Sequence[pa.Array]) -> list[Key]:
     """Return each row's key, so that equal values are equal and others are not."""
     plain = [_plain(column) for column in columns]
     return plain[0] if len(plain) == 1 else list(zip(*plain, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A key that is looked for, and its hash."""
+
+    key: Key
+    hash: int
+
+
+def sought(values: Sequence[pa.Array]) -> Sought:
+    """Take the key that stands in arrays of one value each.
+
+    Raises:
+        ValueError: values of such a type are no keys.
+    """
+    if len(values) == 1 and _is_simple(values[0].type):
+        key = values[0][0].as_py()
+        return Sought(key, hashing.hash64_of(key))
+    return Sought(keys(values)[0], hashes(values)[0].as_py())
+
+
+def _is_simple(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_string(kind))
 
 
 def text(columns: Sequence[str], values: Sequence[pa.Scalar]) -> str:

@@ -68,6 +68,16 @@ class Lineage:
             each.used_s = now_s
         return merged, ()
 
+    def at_hand(self, names: tuple[str, ...], count: int, now_s: float) -> list[Merged] | None:
+        """As `bring`, if everything is there already; otherwise None."""
+        merged = [self._merged.get(group) for group in self._groups(names, count)]
+        found = [each for each in merged if each is not None and each.applied >= count]
+        if len(found) < len(merged):
+            return None
+        for each in found:
+            each.used_s = now_s
+        return found
+
     @property
     def is_held(self) -> bool:
         return bool(self._merged)

@@ -15,9 +15,9 @@ from caraway_core.changes import SOURCE_BYTES, Op
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.tables import Lookup, StoredTable
-from caraway_engine import base_keys, keyed
+from caraway_engine import base_keys, choosing, keyed
 from caraway_engine.entries import Entry
-from caraway_engine.keyed import Key, KeyIndex
+from caraway_engine.keyed import Key, KeyIndex, Sought
 from caraway_engine.pieces import Hold, Piece, Seen
 
 _SMALL_ROWS = 4096
@@ -112,19 +112,16 @@ class Merged:
         return sum(piece.count(ordinal, since) for piece, since in self._pieces(ordinal))
 
     def rows_of(
-        self, columns: tuple[str, ...], values: Sequence[pa.Array], ordinal: int
+        self, columns: tuple[str, ...], sought: Sought, ordinal: int
     ) -> list[pa.RecordBatch]:
-        """Return the rows that a position shows and that hold the values, which are arrays of one.
-
-        There must be an index of just these columns.
-        """
-        key = keyed.keys(values)[0]
+        """Return the rows that a position shows and that have a key; there must be an index."""
+        key = sought.key
         is_primary = columns == self._primary
         index = self._index if is_primary else self._lookups[columns]
         since = self._since(ordinal)
         hits: list[int] = []
         if since is None and index is not None:
-            hits = index.at(keyed.hashes(values)[0].as_py())
+            hits = index.at(sought.hash)
             there = base_keys.keys_at(self._base, columns, hits)
             hits = [number for number in hits if there[number] == key]
         late = self._versions(key) if is_primary else self._logged[columns].get(key, [])
@@ -138,6 +135,7 @@ class Merged:
         return [base_keys.row(pieces, number) for pieces, number in shown]
 
     def _build(self, table: TableName) -> None:
+        base_keys.check_types(table, self._schema, self._keys)
         losers: Sequence[int] = ()
         if self._keys is not None and self._primary:
             base_keys.check_not_null(table, self._primary, self._base)
@@ -268,7 +266,7 @@ class Merged:
         if work.taken:
             rows = entry.rows
             if len(work.taken) < rows.num_rows:
-                rows = rows.take(pa.array(work.taken, pa.int64()))
+                rows = choosing.taken(rows, pa.array(work.taken, pa.int64()))
             rows = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
             births = [(work.ordinal, rows.num_rows)]
             self._log.append(Piece(rows, work.first, births, holder))

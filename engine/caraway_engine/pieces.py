@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caraway_engine import choosing
+
 Hold = Callable[[int], object]
 """Counts bytes as taken, for as long as what is returned is kept; may raise."""
 
@@ -40,6 +42,7 @@ class Piece:
         """Ordinals, and how many rows were there with each."""
         self._died: list[int] = []
         self._rows: list[int] = []
+        self._deaths: dict[int, int] = {}
         self._kept: tuple[tuple[int, int, int], Seen | None] | None = None
         self._mask = bytearray()
         self._masked = 0
@@ -52,6 +55,7 @@ class Piece:
         """Have a row die that lives; ordinals never go back."""
         self._died.append(ordinal)
         self._rows.append(number - self.first)
+        self._deaths[number - self.first] = ordinal
 
     def count(self, ordinal: int, since: int = 0) -> int:
         """Count the rows that a position shows, from number `since` on."""
@@ -74,10 +78,10 @@ class Piece:
         return self._kept[1]
 
     def is_seen(self, number: int, ordinal: int) -> bool:
-        """Whether a position shows a row; as slow as rows of the piece have died."""
+        """Whether a position shows a row."""
         row = number - self.first
-        low, high = self._range(ordinal, 0)
-        return low <= row < high and row not in self._rows[: bisect_right(self._died, ordinal)]
+        _, high = self._range(ordinal, 0)
+        return row < high and self._deaths.get(row, ordinal + 1) > ordinal
 
     def joined(self, others: Sequence["Piece"], hold: Hold) -> "Piece":
         """Put pieces that follow each other into one."""
@@ -114,5 +118,7 @@ class Piece:
             pa.uint8(), self.batch.num_rows, [None, pa.py_buffer(self._mask)]
         )
         lives = pc.equal(lives.slice(low, high - low), pa.scalar(1, pa.uint8()))
-        batch = self.batch.slice(low, high - low).filter(lives)
-        return Seen(batch, hold(batch.nbytes)) if batch.num_rows else None
+        batch = choosing.filtered(self.batch.slice(low, high - low), lives)
+        return (
+            Seen(batch, (self.holder, hold(choosing.size_bytes(batch)))) if batch.num_rows else None
+        )

@@ -21,12 +21,13 @@ from datafusion.catalog import Table
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.partitions import hashing, naming
+from caraway_core.partitions import hashing
 from caraway_core.partitions.keys import Bucket
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
-from caraway_engine import entries, held
+from caraway_engine import entries, held, keyed
 from caraway_engine.held import BATCH_ROWS, Chunks
+from caraway_engine.keyed import Sought
 from caraway_engine.lineages import Lineage
 from caraway_engine.merging import Merged
 from caraway_engine.shares import ListedFile
@@ -159,16 +160,39 @@ class View:
     ) -> pa.RecordBatch:
         """See `Version.rows_of`."""
         version = self._version
-        names = version.holding(columns, values)
-        merged = self._merged(names, chunks)
+        order, arrays = version.lookup(tuple(columns), values)
+        if any(array.null_count for array in arrays):
+            return version.no_rows
+        sought = keyed.sought(arrays)
+        merged = self._merged(version.holding(order, arrays, sought), chunks)
         if isinstance(merged, Wanted):
             raise ChunksAwayError([merged])
-        order, arrays = version.lookup(columns, values)
-        if any(array.null_count for array in arrays):
-            merged = []
         with version.merging:
-            rows = [row for each in merged for row in each.rows_of(order, arrays, self.count)]
-        return pa.concat_batches(rows) if rows else _no_rows(version.spec.schema)
+            rows = [row for each in merged for row in each.rows_of(order, sought, self.count)]
+        if len(rows) == 1:
+            return rows[0]
+        return pa.concat_batches(rows) if rows else version.no_rows
+
+    def rows_at_hand(self, columns: Sequence[str], values: Sequence[Any]) -> pa.RecordBatch | None:
+        """See `Version.rows_at_hand`."""
+        version = self._version
+        order, arrays = version.lookup(tuple(columns), values)
+        if any(array.null_count for array in arrays):
+            return version.no_rows
+        sought = keyed.sought(arrays)
+        names = version.holding(order, arrays, sought)
+        if not version.merging.acquire(blocking=False):
+            return None
+        try:
+            merged = self.lineage.at_hand(names, self.count, version.clock())
+            if merged is None:
+                return None
+            rows = [row for each in merged for row in each.rows_of(order, sought, self.count)]
+        finally:
+            version.merging.release()
+        if len(rows) == 1:
+            return rows[0]
+        return pa.concat_batches(rows) if rows else version.no_rows
 
     def let_go(self, before_s: float) -> None:
         """Let go of shares that were not read since, but for the one that was read last."""
@@ -219,6 +243,9 @@ class Version:
         self._pieces = _pieces(spec)
         self.names = tuple(self._pieces)
         """The names of its pieces, in the order of the rows."""
+        self.no_rows = _no_rows(spec.schema)
+        self._is_in_buckets = entries.buckets(spec) is not None
+        self._orders: dict[tuple[str, ...], tuple[tuple[str, ...], list[int]]] = {}
         self._lineage = Lineage(table, spec, self._pieces)
         self._base = View(self, self._lineage, 0)
         self._newest: tuple[Log, View] = (), self._base
@@ -276,6 +303,13 @@ class Version:
         """
         return self.at(log).rows_of(columns, values, chunks)
 
+    def rows_at_hand(
+        self, columns: Sequence[str], values: Sequence[Any], log: Log = ()
+    ) -> pa.RecordBatch | None:
+        """As `rows_of`, if nothing has to be read, merged or waited for; otherwise None."""
+        known, view = ((), self._base) if not log else self._newest
+        return view.rows_at_hand(columns, values) if known is log or not log else None
+
     def let_go(self) -> None:
         """Let go of rows that were not read of late, but for those that were read last.
 
@@ -309,35 +343,44 @@ class Version:
         ]
         return _Rows(batches, found)
 
-    def holding(self, columns: Sequence[str], values: Sequence[Any]) -> tuple[str, ...]:
+    def holding(
+        self, columns: tuple[str, ...], values: Sequence[pa.Array], sought: Sought
+    ) -> tuple[str, ...]:
         """Name the pieces that rows with these values can be in."""
-        if entries.buckets(self.spec) is None:
+        if not self._is_in_buckets:
             return self.names
-        by_column = dict(zip(columns, values, strict=True))
-        numbers: list[int] = []
+        number = 0
         for term in self.spec.cut.terms:
-            if not isinstance(term, Bucket) or term.column not in by_column:
+            if not isinstance(term, Bucket) or term.column not in columns:
                 return self.names
-            array = self._array(term.column, by_column[term.column])
-            numbers.append(hashing.bucket_of(array, term.count)[0].as_py())
-        return (naming.name_of(numbers),)
+            if len(columns) == 1:
+                bucket = hashing.bucket_of_hash(sought.hash, term.count)
+            else:
+                value = values[columns.index(term.column)]
+                bucket = hashing.bucket_of(value, term.count)[0].as_py()
+            number = number * term.count + bucket
+        return self.names[number : number + 1]
 
     def lookup(
-        self, columns: Sequence[str], values: Sequence[Any]
+        self, columns: tuple[str, ...], values: Sequence[Any]
     ) -> tuple[tuple[str, ...], Sequence[pa.Array]]:
         """Find the index of just these columns; returns it with the values in its order."""
-        by_column = dict(zip(columns, values, strict=True))
+        found, places = self._orders.get(columns) or self._order(columns)
+        return found, [
+            pa.array([values[place]], self.spec.schema.field(name).type)
+            for place, name in zip(places, found, strict=True)
+        ]
+
+    def _order(self, columns: tuple[str, ...]) -> tuple[tuple[str, ...], list[int]]:
         keys = self.spec.keys
         indexed = (keys.primary, *(each.columns for each in keys.indexes)) if keys else ()
         for found in indexed:
-            if found and set(found) == by_column.keys():
-                return found, [self._array(name, by_column[name]) for name in found]
+            if found and sorted(found) == sorted(columns):
+                order = self._orders[columns] = found, [columns.index(name) for name in found]
+                return order
         raise ExecutionError(
             f"dataset '{self.name}' has no index of the columns ({', '.join(columns)})"
         )
-
-    def _array(self, column: str, value: Any) -> pa.Array:
-        return pa.array([value], self.spec.schema.field(column).type)
 
 
 def _pieces(spec: StoredTable) -> dict[str, tuple[ChunkInfo, ...]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -9,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caraway_core.changes import Op
+from caraway_core.changes import Op, log_schema
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.tables import Keys, Lookup, ResultPlace, StoredTable
-from caraway_engine import entries
+from caraway_engine import choosing, entries, keyed
 from caraway_engine.merging import Merged
 from tests.kit.changes import Change, changed, offset
 
@@ -51,7 +52,7 @@ def shown(of: Merged, position: int) -> list[Row]:
 
 def looked_up(of: Merged, column: str, value: int, position: int) -> list[Row]:
     array = pa.array([value], pa.int64())
-    found = of.rows_of((column,), [array], position)
+    found = of.rows_of((column,), keyed.sought([array]), position)
     return ordered(row for each in found for row in each.to_pylist())
 
 
@@ -192,3 +193,93 @@ def test_an_entry_that_does_not_fit_changes_nothing() -> None:
     room[0] = 10_000
     apply(subject, [(Op.UPSERT, row)])
     assert shown(subject, 1) == [row]
+
+
+TYPED: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.int8(), [-1, 0, 1, 2]),
+    (pa.uint64(), [0, 1, 2**64 - 1, 2**63]),
+    (pa.bool_(), [True, False]),
+    (pa.float32(), [0.5, -0.5, float("inf"), 0.0]),
+    (pa.string(), ["", "a", "ä", "a text that is longer than views are"]),
+    (pa.large_string(), ["", "a", "ä", "b"]),
+    (pa.string_view(), ["", "a", "ä", "a text that is longer than views are"]),
+    (pa.binary(), [b"", b"\x00", b"\x00\x00", b"a"]),
+    (pa.binary_view(), [b"", b"\x00", b"\x00\x00", b"a"]),
+    (pa.binary(2), [b"ab", b"cd", b"\x00\x00", b"ba"]),
+    (pa.decimal128(10, 2), [Decimal("0.00"), Decimal("-1.50"), Decimal("1.50"), Decimal("2.25")]),
+    (pa.decimal256(50, 1), [Decimal("0.0"), Decimal("-1.5"), Decimal(10**48), Decimal("2.5")]),
+    (pa.date32(), [-1, 0, 1, 19000]),
+    (pa.date64(), [-86_400_000, 0, 86_400_000, 19000 * 86_400_000]),
+    (pa.time32("ms"), [0, 1, 1000, 86_399_999]),
+    (pa.time64("ns"), [0, 1, 999, 1000]),
+    (pa.timestamp("s"), [-1, 0, 1, 2]),
+    # Within one microsecond, so that their hashes are the same.
+    (pa.timestamp("ns"), [0, 1, 2, 999]),
+    (pa.timestamp("us", "Europe/Berlin"), [-1, 0, 1, 2]),
+    (pa.duration("ns"), [0, 1, 2, 999]),
+    (pa.dictionary(pa.int8(), pa.string()), ["", "a", "ä", "b"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), TYPED, ids=str)
+@pytest.mark.parametrize("is_alone", [True, False])
+def test_keys_may_be_of_any_type(kind: pa.DataType, values: list[Any], is_alone: bool) -> None:
+    schema = pa.schema([("k", kind), ("n", pa.int64()), ("v", pa.int64())])
+    keyed_by = spec(schema, Keys(("k",) if is_alone else ("n", "k")))
+    held = pa.array(values, kind)
+    *base, new = range(len(values))
+
+    def rows(numbers: Sequence[int], v: int) -> pa.RecordBatch:
+        column = choosing.take(held, pa.array(numbers, pa.int64()))
+        fixed = pa.repeat(pa.scalar(7, pa.int64()), len(numbers))
+        return pa.RecordBatch.from_arrays(
+            [column, fixed, pa.repeat(pa.scalar(v, pa.int64()), len(numbers))], schema=schema
+        )
+
+    def entry(op: Op, numbers: Sequence[int], v: int) -> entries.Entry:
+        batch = rows(numbers, v)
+        ops = pa.array([int(op)] * len(numbers), pa.int8())
+        none = pa.nulls(len(numbers), pa.binary())
+        logged = pa.RecordBatch.from_arrays([*batch.columns, ops, none], schema=log_schema(schema))
+        return entries.read(T, keyed_by, [logged])
+
+    subject = Merged(T, keyed_by, [(rows(base, 0), None)], lambda size: size)
+    subject.apply(entry(Op.UPSERT, [base[0], new], 1), None)
+    subject.apply(entry(Op.DELETE, [base[0]], 2), None)
+    subject.apply(entry(Op.KEEP, [*range(len(values))], 3), None)
+
+    def found(number: int, position: int) -> list[int]:
+        arrays = [held.slice(number, 1)]
+        if not is_alone:
+            arrays.insert(0, pa.array([7], pa.int64()))
+        columns = keyed_by.keys.primary if keyed_by.keys else ()
+        hits = subject.rows_of(columns, keyed.sought(arrays), position)
+        assert all(hit.column("k").equals(held.slice(number, 1)) for hit in hits)
+        return [hit.column("v")[0].as_py() for hit in hits]
+
+    assert [subject.count(position) for position in range(4)] == [
+        len(base), len(base) + 1, len(base), len(base) + 1
+    ]  # fmt: skip
+    for number in range(len(values)):
+        before = [] if number == new else [0]
+        changed_to = [1] if number in (base[0], new) else before
+        assert found(number, 0) == before
+        assert found(number, 1) == changed_to
+        assert found(number, 2) == ([] if number == base[0] else changed_to)
+        assert found(number, 3) == ([3] if number == base[0] else changed_to)
+
+
+def test_numbers_that_are_equal_are_one_key() -> None:
+    schema = pa.schema([("k", pa.float64())])
+    of = spec(schema, Keys(("k",), "first"))
+    nan = float("nan")
+    batch = pa.RecordBatch.from_arrays([pa.array([0.0, -0.0, nan, -nan, 1.0])], schema=schema)
+
+    assert Merged(T, of, [(batch, None)], lambda size: size).count(0) == 3
+
+
+def test_columns_that_cannot_be_keys_are_named() -> None:
+    schema = pa.schema([("k", pa.list_(pa.int64()))])
+    batch = pa.RecordBatch.from_arrays([pa.array([[1]])], schema=schema)
+    with pytest.raises(ExecutionError, match=r"'k' of type list<.*> cannot be a key"):
+        Merged(T, spec(schema, Keys(("k",))), [(batch, None)], lambda size: size)

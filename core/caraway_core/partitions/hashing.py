@@ -25,6 +25,7 @@ _BYTES = 1 << 18
 _WORD = 1 << 64
 _GOLDEN = 0x9E3779B97F4A7C15
 _RADIX = 0xD1342543DE82EF95
+_MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -50,6 +51,26 @@ def hash64(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
     hashes = [_mixed(_words(piece)) for chunk in chunks for piece in _pieces(chunk)]
     return pa.concat_arrays(hashes) if hashes else pa.array([], pa.uint64())
+
+
+def hash64_of(value: int | str | bytes) -> int:
+    """Return the mixed word of one value, as `hash64` does of many; bools are integers."""
+    if isinstance(value, int):
+        word = value % _WORD
+    else:
+        octets = value.encode() if isinstance(value, str) else value
+        word = 0
+        for octet in reversed(octets):
+            word = (word * _RADIX + octet + 1) % _WORD
+    mixed = (word + _GOLDEN) % _WORD
+    for shift, factor in _MIXING:
+        mixed = (mixed ^ (mixed >> shift)) * factor % _WORD
+    return mixed ^ (mixed >> 31)
+
+
+def bucket_of_hash(hash_: int, count: int) -> int:
+    """Return the bucket of a value that is not NULL by its mixed word."""
+    return ((hash_ >> 32) * count) >> 32
 
 
 def joined64(columns: Sequence[pa.Array]) -> pa.Array:
@@ -230,7 +251,7 @@ def _ends(piece: pa.Array) -> tuple[int, int]:
 
 def _mixed(words: pa.Array) -> pa.Array:
     mixed = pc.add(words, _word(_GOLDEN))
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+    for shift, factor in _MIXING:
         mixed = pc.bit_wise_xor(mixed, pc.shift_right(mixed, _word(shift)))
         mixed = pc.multiply(mixed, _word(factor))
     return pc.bit_wise_xor(mixed, pc.shift_right(mixed, _word(31)))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from caraway_core.partitions import hashing
 from caraway_core.partitions.hashing import bucket_of, family
 
 MASK = (1 << 64) - 1
@@ -175,3 +176,13 @@ def test_chunks_are_joined() -> None:
 def test_what_has_no_bucket(type_: pa.DataType) -> None:
     with pytest.raises(ValueError, match="cannot be put in buckets; choose another column"):
         bucket_of(pa.array([], type_), 2)
+
+
+@given(st.lists(st.one_of(st.integers(-(2**63), 2**63 - 1), st.text(), st.binary())))
+def test_one_value_is_hashed_as_in_an_array(values: list[int | str | bytes]) -> None:
+    for value in values:
+        (found,) = hashing.hash64(pa.array([value])).to_pylist()
+        assert hashing.hash64_of(value) == found
+        for count in (1, 7, 1000):
+            bucket = hashing.bucket_of(pa.array([value]), count)[0].as_py()
+            assert hashing.bucket_of_hash(found, count) == bucket
