@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 from datafusion import SessionContext, SQLOptions
 from datafusion.catalog import Schema, Table
+from datafusion.substrait import Producer
+from substrait.plan_pb2 import Plan as Substrait
 
 from caraway_core.errors import (
     CarawayError,
@@ -44,6 +46,7 @@ from caraway_engine import (
 )
 from caraway_engine.contexts import CATALOG, EngineSettings
 from caraway_engine.held import Chunks, NoChunks
+from caraway_engine.lookups import Lookups
 from caraway_engine.positions import Positions
 from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages.inputs import INPUT_SCHEMA
@@ -105,6 +108,7 @@ class Session:
         self.versions = Versions(chunks or NoChunks(), settings.target_partitions)
         self._add_system_tables(snapshot.system)
         self._positions: Positions[_Plan] = Positions(self._scratch)
+        self.lookups = Lookups(snapshot.tables, self._probed)
         self._inputs = fragments.Inputs()
         self._whole_files = whole_files.WholeFiles()
         for context in self._contexts:
@@ -306,6 +310,17 @@ class Session:
             return None
         plan = self._cached(statement.sql)
         return self._analyses.get(plan) if plan else None
+
+    def _probed(self, sql: str) -> tuple[Substrait, pa.Schema]:
+        """Plan a statement as it is written; also tell the schema of its answer."""
+        try:
+            dataframe = self._context.sql(sql, options=_READ_ONLY)
+            encoded = Producer.to_substrait_plan(dataframe.logical_plan(), self._context).encode()
+            plan = Substrait()
+            plan.ParseFromString(encoded)
+            return plan, coercion.schema(self._context, dataframe)
+        except BaseException as exc:
+            raise self._translate(exc, planning=True) from exc
 
     def stage_schemas(self) -> StageSchemas:
         """Answer the questions of one run of the stage planner."""

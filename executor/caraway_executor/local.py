@@ -25,6 +25,7 @@ from caraway_engine.streams import EngineStream
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.collecting import PlainStream
 from caraway_executor.kept_sessions import Kept
+from caraway_executor.looking_up import look_up
 from caraway_executor.products import Products
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
@@ -139,6 +140,10 @@ class LocalExecutor:
         session = self._session
         if session is None:
             raise ShuttingDownError("the executor holds no catalog yet")
+        bring = self._started_with_chunks
+        found = await look_up(session, statement, self._chunks, self._planning, bring)
+        if found is not None:
+            return found
         start = partial(session.start, statement)
         if statement.store is None:
             return await self._started(start, statement.in_background)

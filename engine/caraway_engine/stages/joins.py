@@ -34,7 +34,7 @@ def keys(rel: Rel, left_width: int, functions: Functions) -> tuple[Key, ...]:
     if rel.WhichOneof("rel_type") == "cross" or not rel.join.HasField("expression"):
         return ()
     found = []
-    for each in _conjuncts(rel.join.expression, functions):
+    for each in conjuncts(rel.join.expression, functions):
         if key := _key(each, left_width, functions):
             found.append(key)
     return tuple(found)
@@ -60,14 +60,15 @@ def spreads(rel: Rel) -> tuple[bool, bool]:
     return type_ in LEFT_MAY_BE_SPREAD, type_ in RIGHT_MAY_BE_SPREAD
 
 
-def _conjuncts(expression: Expression, functions: Functions) -> Iterator[Expression]:
+def conjuncts(expression: Expression, functions: Functions) -> Iterator[Expression]:
+    """Yield the conditions that all have to hold where an expression is true."""
     call = expression.scalar_function
     if (
         expression.WhichOneof("rex_type") == "scalar_function"
         and functions.name(call.function_reference) == "and"
     ):
         for argument in call.arguments:
-            yield from _conjuncts(argument.value, functions)
+            yield from conjuncts(argument.value, functions)
     else:
         yield expression
 
@@ -136,7 +137,7 @@ def count_conditions(rel: Rel, functions: Functions) -> int:
     """Count the conditions that a match must fulfil."""
     if not rel.join.HasField("expression"):
         return 0
-    return len(list(_conjuncts(rel.join.expression, functions)))
+    return len(list(conjuncts(rel.join.expression, functions)))
 
 
 def equalities(rel: Rel, functions: Functions) -> list[str]:
@@ -145,7 +146,7 @@ def equalities(rel: Rel, functions: Functions) -> list[str]:
         return []
     names = [
         functions.name(each.scalar_function.function_reference)
-        for each in _conjuncts(rel.join.expression, functions)
+        for each in conjuncts(rel.join.expression, functions)
         if each.WhichOneof("rex_type") == "scalar_function"
     ]
     return [name for name in names if name in _EQUALITIES]
