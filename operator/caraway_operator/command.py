@@ -30,8 +30,11 @@ def run(options: OperatorOptions) -> int:
     """
     logs.configure(options.log_format)
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    with suppress(asyncio.CancelledError):
-        asyncio.run(serve(options))
+    try:
+        with suppress(asyncio.CancelledError):
+            asyncio.run(serve(options))
+    except BaseExceptionGroup as found:
+        raise _first(found) from found
     return 0
 
 
@@ -64,3 +67,10 @@ async def serve(options: OperatorOptions) -> None:
         async with election.held():
             operator.tallies.is_leader = True
             await operator.run()
+
+
+def _first(found: BaseException) -> BaseException:
+    """Return what went wrong, without the groups of tasks that it went wrong in."""
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found

@@ -94,7 +94,7 @@ class Controller:
 
     def _later(self, which: Key) -> float:
         failures = self._failures[which] = self._failures.get(which, 0) + 1
-        return min(_FIRST_PAUSE_S * 2 ** min(failures - 1, 10), _LONGEST_PAUSE_S)
+        return min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_S)
 
     def _log(self, which: Key, reason: str, again_s: float) -> None:
         logger.warning(

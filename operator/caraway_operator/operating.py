@@ -116,7 +116,7 @@ class Operator:
         registry = kopf.OperatorRegistry()
         handlers.register(registry, self.known, controller)
 
-        @kopf.on.login(registry=registry)  # type: ignore[arg-type]
+        @kopf.on.login(registry=registry)
         def login(**_: object) -> kopf.ConnectionInfo:
             return connection(self.access)
 

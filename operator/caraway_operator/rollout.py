@@ -15,6 +15,8 @@ from caraway_operator.scaling import draining
 from caraway_operator.scaling.draining import Drain
 from caraway_operator.scheduler_link import ExecutorView
 
+_PATIENCE_S = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -145,9 +147,13 @@ def _replacing(
         )  # fmt: skip
     last = max(outdated, key=lambda pod: pod.ordinal)
     if last.ordinal >= there.partition:
+        step = f"executors:{last.name}:stop"
+        # A StatefulSet waits for pods that are not well, wherever they are; this one is of no more
+        # use, so it need not wait for them.
+        waited = step == scene.step and scene.now - scene.since >= _PATIENCE_S
         return replace(
-            base, evict=() if last.is_ready else (last,), drain=None,
-            step=f"executors:{last.name}", message=f"waits for {last.name} to be replaced",
+            base, evict=(last,) if waited or not last.is_ready else (), drain=None,
+            step=step, message=f"waits for {last.name} to be replaced",
         )  # fmt: skip
     return _draining(scene, base, last)
 
@@ -156,6 +162,9 @@ def _draining(scene: Scene, base: Rollout, last: PodView) -> Rollout:
     drain, step = base.drain, f"executors:{last.name}"
     if drain is not None and drain.executor != last.name:
         return replace(base, drain=None, undo=drain.executor, step=step)
+    if not _serves(scene, SCHEDULER):
+        message = f"no scheduler serves, so {last.name} has nothing to do"
+        return replace(base, partition=last.ordinal, drain=None, step=step, message=message)
     if drain is None and not scene.is_capable:
         return replace(base, step=step, message=f"waits for executors before {last.name} drains")
     if drain is None:

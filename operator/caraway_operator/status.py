@@ -193,7 +193,7 @@ def _condition(type_: str, holds: bool, reason: str, message: str) -> dict[str, 
 def _dated(
     condition: dict[str, Any], previous: Mapping[str, Any], generation: int, now: str
 ) -> dict[str, Any]:
-    before = next(
+    before: Mapping[str, Any] = next(
         (
             found
             for found in previous.get("conditions") or ()

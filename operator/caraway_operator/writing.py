@@ -67,7 +67,11 @@ async def write(kube: Kube, objects: Objects, memory: Memory, plan: Plan, now: f
             continue
         memory.refusals.pop(which, None)
         memory.seen[which] = planning.observed(each.wanted, answer)
+        was_needless = objects.version(which) == answer["metadata"].get("resourceVersion")
         objects.put(answer)
+        if was_needless:
+            # It only looked different, as the API writes values its own way.
+            continue
         done[each.cause].append(which)
         logger.info("object written", extra={"object": str(which), "cause": each.cause})
     removed, troubles = await _remove(kube, objects, plan)

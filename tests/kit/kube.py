@@ -37,7 +37,7 @@ class ApiError(Exception):
         self.status = status
 
 
-class Emulator(kmock.KubernetesEmulator):  # type: ignore[misc]
+class Emulator(kmock.KubernetesEmulator):
     """Holds objects; `there` is all of them. Tests may read and change it through the methods."""
 
     def __attrs_post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Emulator(kmock.KubernetesEmulator):  # type: ignore[misc]
     def names(self, kind: str) -> list[str]:
         return sorted(which.name for which in self.there if which.kind == kind)
 
-    def put(self, object_: Object) -> Object:
+    def put(self, object_: Object) -> Object:  # type: ignore[override]
         """Make or change an object, as somebody else would."""
         kind, metadata = object_["kind"], object_["metadata"]
         which = Ref(kind, metadata.setdefault("namespace", "web"), metadata["name"])

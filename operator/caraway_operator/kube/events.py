@@ -76,7 +76,7 @@ class Recorder:
             "action": happening.action,
             "reason": happening.reason,
             "type": happening.type,
-            "note": happening.note[:_LONGEST_NOTE],
+            "note": _cut(happening.note),
             "regarding": {
                 "apiVersion": cluster["apiVersion"],
                 "kind": cluster["kind"],
@@ -91,3 +91,8 @@ class Recorder:
 def _key(cluster: Object, happening: Happening) -> str:
     text = "\n".join((cluster["metadata"]["uid"], happening.reason, happening.note))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _cut(note: str) -> str:
+    # The API counts bytes.
+    return note.encode()[:_LONGEST_NOTE].decode(errors="ignore")

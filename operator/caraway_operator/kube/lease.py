@@ -93,8 +93,9 @@ class Election:
                 keeper = group.create_task(self._keep())
                 yield
                 keeper.cancel()
-        except* LeaseLostError as lost:
-            raise lost.exceptions[0] from None
+        except BaseExceptionGroup as found:
+            lost, _ = found.split(LeaseLostError)
+            raise (lost or found).exceptions[0] from None
         finally:
             await self._release()
 

@@ -25,6 +25,11 @@ class Objects:
         """Return what belongs to a cluster."""
         return dict(self._of.get((namespace, cluster), {}))
 
+    def version(self, which: Ref) -> str:
+        """Return the version of an object that is known; empty if it is not."""
+        known = self._all.get(which)
+        return str(known["metadata"].get("resourceVersion", "")) if known else ""
+
     def put(self, object_: Object) -> None:
         """Take an object as it is now; one that is older than what is known changes nothing."""
         which, home = _ref(object_), _home(object_)

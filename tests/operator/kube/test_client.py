@@ -1,0 +1,167 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from caraway_operator.kube import client, errors
+from caraway_operator.kube.access import Access
+from caraway_operator.kube.client import Kube, _Token
+from caraway_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET, SERVICE, SERVICE_MONITOR
+
+ACCESS = Access("http://api.test", token="first")
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def kube(answer: Answer, access: Access = ACCESS) -> Kube:
+    http = httpx.AsyncClient(
+        base_url=access.server, transport=httpx.MockTransport(answer), auth=_Token(access)
+    )
+    return Kube(access, http)
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "_PAUSE_S", 0.0)
+
+
+async def test_what_is_applied_is_forced_under_our_name() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, json={"metadata": {}})
+
+    wanted = {"kind": "Service", "metadata": {"name": "shop", "namespace": "web"}}
+    await kube(answer).apply(wanted)
+
+    [request] = seen
+    assert request.method == "PATCH"
+    assert request.url.path == "/api/v1/namespaces/web/services/shop"
+    assert dict(request.url.params) == {"fieldManager": "caraway-operator", "force": "true"}
+    assert request.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert json.loads(request.content) == wanted
+
+
+async def test_lists_are_read_page_by_page() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if "continue" not in request.url.params:
+            page = {"metadata": {"continue": "more"}, "items": [{"metadata": {"name": "a"}}]}
+            return httpx.Response(200, json=page)
+        metadata = {"resourceVersion": "7"}
+        return httpx.Response(
+            200, json={"metadata": metadata, "items": [{"metadata": {"name": "b"}}]}
+        )
+
+    found = await kube(answer).list(POD, None, "a=b")
+
+    assert [each["metadata"]["name"] for each in found.items] == ["a", "b"]
+    assert (found.version, found.items[0]["kind"]) == ("7", "Pod")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (404, errors.MissingError),
+        (409, errors.ConflictError),
+        (422, errors.RefusedError),
+        (403, errors.RefusedError),
+        (503, errors.AwayError),
+    ],
+)
+async def test_what_the_api_refuses_says_what_and_why(
+    status: int, kind: type[errors.KubeError]
+) -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, json={"message": "because"})
+
+    with pytest.raises(kind, match=r"GET /api/v1/namespaces/web/services/shop.*because"):
+        await kube(answer).get(SERVICE, "web", "shop")
+
+
+async def test_what_the_api_says_of_a_secret_is_kept_back() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(422, json={"message": "data: hunter2 is not allowed"})
+
+    with pytest.raises(errors.RefusedError) as caught:
+        await kube(answer).create({"kind": "Secret", "metadata": {"name": "x", "namespace": "y"}})
+
+    assert "hunter2" not in str(caught.value)
+    assert SECRET.plural in str(caught.value)
+
+
+async def test_a_busy_api_is_asked_again_but_not_for_ever() -> None:
+    asked = 0
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        return httpx.Response(503)
+
+    with pytest.raises(errors.AwayError):
+        await kube(answer).get(SERVICE, "web", "shop")
+    assert asked == 3
+
+
+async def test_what_may_have_been_made_is_not_made_twice() -> None:
+    asked = 0
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        nonlocal asked
+        asked += 1
+        raise httpx.ReadTimeout("late", request=request)
+
+    with pytest.raises(errors.AwayError):
+        await kube(answer).create({"kind": "Lease", "metadata": {"name": "x", "namespace": "y"}})
+    assert asked == 1
+    assert LEASE.name == "Lease"
+
+
+async def test_a_removal_names_the_object_and_takes_its_absence_for_done() -> None:
+    bodies = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        return httpx.Response(409, json={"message": "another uid"})
+
+    await kube(answer).delete(CONFIG_MAP, "web", "shop", "u-1")
+
+    assert bodies[0]["preconditions"] == {"uid": "u-1"}
+
+
+async def test_a_token_that_was_renewed_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old\n")
+    seen = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["Authorization"])
+        file.write_text("new\n")
+        return httpx.Response(401 if seen[-1].endswith("old") else 200, json={})
+
+    await kube(answer, Access("http://api.test", token_file=file)).get(SERVICE, "web", "shop")
+
+    assert seen == ["Bearer old", "Bearer new"]
+
+
+async def test_kinds_that_are_not_installed_are_known_as_such() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(404)
+
+    assert not await kube(answer).serves(SERVICE_MONITOR)
+
+
+async def test_a_watch_that_is_too_old_says_so() -> None:
+    line = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=json.dumps(line) + "\n")
+
+    with pytest.raises(errors.ExpiredError):
+        async for _ in kube(answer).watch(POD, None, "", "5"):
+            pass
+
+
+def test_secrets_of_the_access_are_in_no_representation() -> None:
+    assert "first" not in repr(ACCESS)
