@@ -108,6 +108,7 @@ def schema(cluster_spec: Schema) -> Schema:
                 labels=TEXTS,
                 flight=FLAG,
             ),
+            dashboard=closed(enabled=FLAG, labels=TEXTS, annotations=TEXTS),
             tests=closed(enabled=FLAG, apiKey=closed(name=NAME, key=TEXT)),
             extraObjects={"type": "array", "items": {"type": ["object", "string"]}},
         ),
