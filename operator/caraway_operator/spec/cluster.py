@@ -92,9 +92,11 @@ class Redis(Section):
 
     url: Annotated[Text, Field(pattern=r"^rediss?://[^@\s]+$")] | None = Field(
         default=None,
-        description="Its URL, without a password; `?prefix=NAME` keeps clusters apart.",
+        description="Its URL, without a password. Clusters that share one need a `?prefix=NAME`.",
     )
-    url_from: SecretKey | None = Field(default=None, description="A Secret with its URL.")
+    url_from: SecretKey | None = Field(
+        default=None, description="A Secret with its URL, which may hold a password."
+    )
 
 
 class SecretParam(SecretKey):

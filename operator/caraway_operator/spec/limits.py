@@ -54,7 +54,7 @@ class LimitsSpec(Section):
         default=UNLIMITED, description="Most executors, and most schedulers, of a cluster."
     )
     pods: _Count = Field(
-        default=UNLIMITED, description="Most manifests of a cluster, dependencies included."
+        default=UNLIMITED, description="Most manifests of a cluster, which has one."
     )
     users: _Count = Field(
         default=UNLIMITED, description="Most members; the operator does not look at it."

@@ -6,8 +6,11 @@ import yaml
 
 from caraway_core.manifest import scalars
 
+# Any: PyYAML publishes no type for what may be written in C.
+_Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
-class _Dumper(yaml.SafeDumper):
+
+class _Dumper(_Base):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
