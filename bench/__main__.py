@@ -13,6 +13,7 @@ from bench import (
     cluster_small,
     cluster_tpch,
     encoding,
+    ingest,
     jobs,
     memory,
     report,
@@ -36,6 +37,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "cluster-scaling": cluster_scaling.measure,
     "jobs": jobs.measure,
     "acceleration": acceleration.measure,
+    "ingest": ingest.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}
 

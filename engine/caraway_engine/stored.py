@@ -139,15 +139,18 @@ class View:
             return made.table
 
     def load(self, names: tuple[str, ...], chunks: Chunks) -> int:
-        """Have some of the pieces in memory, as a task with a share of them would; count them.
+        """Have some of the pieces in memory, for a task with a share of them, and count their rows.
+
+        Where changes are merged the batches are left to whoever reads: changes may come faster
+        than readers.
 
         Raises:
             ChunksAwayError: they are not there.
             ExecutionError: the version has no such piece.
             QueryError: they cannot be merged, or do not fit.
         """
-        check_present([self.share(names, chunks)])
         if self._is_plain:
+            check_present([self.share(names, chunks)])
             return sum(each.row_count for name in names for each in self._version.infos(name))
         merged = self._merged(names, chunks)
         if isinstance(merged, Wanted):
@@ -164,7 +167,9 @@ class View:
         if any(array.null_count for array in arrays):
             return version.no_rows
         sought = keyed.sought(arrays)
-        merged = self._merged(version.holding(order, arrays, sought), chunks)
+        # What is looked up says nothing of what else there is to be kept.
+        names = version.holding(order, arrays, sought)
+        merged = self._merged(names, chunks, is_scan=False)
         if isinstance(merged, Wanted):
             raise ChunksAwayError([merged])
         with version.merging:
@@ -218,10 +223,13 @@ class View:
             seen = [one for each in merged for one in each.seen(self.count)]
         return _Rows([each.batch for each in seen], [each.holder for each in seen])
 
-    def _merged(self, names: tuple[str, ...], chunks: Chunks) -> Sequence[Merged] | Wanted:
+    def _merged(
+        self, names: tuple[str, ...], chunks: Chunks, *, is_scan: bool = True
+    ) -> Sequence[Merged] | Wanted:
         version = self._version
+        now_s = version.clock() if is_scan else None
         with version.merging:
-            merged, away = self.lineage.bring(names, self.count, chunks, version.clock())
+            merged, away = self.lineage.bring(names, self.count, chunks, now_s)
         return Wanted(version.name, version.spec, away) if away else merged
 
 
