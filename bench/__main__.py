@@ -15,6 +15,7 @@ from bench import (
     encoding,
     ingest,
     jobs,
+    lookups,
     memory,
     report,
     startup,
@@ -27,6 +28,7 @@ _SUITES: Mapping[str, Callable[[], list[report.Figure]]] = {
     "startup": startup.measure,
     "encoding": encoding.measure,
     "throughput": throughput.measure,
+    "lookups": lookups.measure,
     "memory": memory.measure,
     "tpch": tpch.measure,
 }
