@@ -48,9 +48,11 @@ class Lineage:
         return True
 
     def bring(
-        self, names: tuple[str, ...], count: int, chunks: Chunks, now_s: float
+        self, names: tuple[str, ...], count: int, chunks: Chunks, now_s: float | None
     ) -> tuple[list[Merged], tuple[ChunkInfo, ...]]:
         """Return the partitions of those names with so many entries applied, or what is missing.
+
+        Without a time they do not count as read.
 
         Raises:
             QueryError: they cannot be merged, or do not fit.
@@ -64,8 +66,9 @@ class Lineage:
         merged = [self._of(group, found, chunks) for group in groups]
         for ordinal in range(min((each.applied for each in merged), default=count), count):
             self._apply(ordinal, groups, merged, found)
-        for each in merged:
-            each.used_s = now_s
+        if now_s is not None:
+            for each in merged:
+                each.used_s = now_s
         return merged, ()
 
     def at_hand(self, names: tuple[str, ...], count: int, now_s: float) -> list[Merged] | None:

@@ -45,6 +45,7 @@ class Positions(Generic[_Plan]):
 
     def planned(self, views: Views, sql: str, plan: Callable[[SessionContext], Any]) -> Any:
         """Return the logical plan of a statement with tables as these views have them."""
+        self._forget(views)
         with self._planning:
             if self._context is None:
                 self._context = self._make_context()
@@ -61,15 +62,19 @@ class Positions(Generic[_Plan]):
             return plan
 
     def remember(self, sql: str, plan: _Plan) -> None:
-        """Keep a plan, and none that reads other positions: each holds its rows in memory."""
+        """Keep a plan."""
         with self._lock:
-            for other, known in list(self._plans.items()):
-                both = known.views.keys() & plan.views.keys()
-                if any(known.views[table] is not plan.views[table] for table in both):
-                    del self._plans[other]
             self._plans[sql] = plan
             if len(self._plans) > _CACHED_PLANS:
                 self._plans.popitem(last=False)
+
+    def _forget(self, views: Views) -> None:
+        """Let go of plans that read other positions: each holds its rows in memory."""
+        with self._lock:
+            for sql, known in list(self._plans.items()):
+                both = known.views.keys() & views.keys()
+                if any(known.views[table] is not views[table] for table in both):
+                    del self._plans[sql]
 
     @contextmanager
     def _shown(self, context: SessionContext, views: Views, sql: str) -> Iterator[None]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import weakref
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +18,11 @@ from caraway_core.partitions import naming
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Piece, Share
 from caraway_core.tables import Keys, Lookup, StoredTable, TableSpec
-from caraway_engine.stored import ChunksAwayError
+from caraway_engine.stored import ChunksAwayError, Version, Wanted
+from caraway_executor.chunks import KeptChunks
 from caraway_executor.local import LocalExecutor
+from caraway_executor.room import Room
+from caraway_executor.stores import Stores
 from tests.executor.test_stored_tables import executor
 from tests.kit.changes import bucketed, logged, offset
 from tests.kit.deadlines import eventually
@@ -317,3 +321,49 @@ async def test_a_damaged_log_is_named(tmp_path: Path) -> None:
     with pytest.raises(ExecutionError, match=r"dataset 't': a part .* cannot be read"):
         await one(local, spec, [gone])
     assert await one(local, spec, []) == wanted(0)
+
+
+async def test_partitions_that_others_have_by_now_are_let_go(tmp_path: Path) -> None:
+    now_s = 0.0
+    spec = await bucketed(tmp_path, NUMBERS, 4, "k", KEYS)
+    log = tuple(await entries(tmp_path, spec, 2))
+    chunks = KeptChunks(Stores(), Room())
+    version = Version(T, spec, 2, lambda: now_s)
+    held = await chunks.bring([Wanted(T, spec, (*spec.chunks, *(each.chunk for each in log)))])
+    assert version.at(log).load(version.names, chunks) == 1000
+    del held
+
+    now_s = 100.0
+    for key in range(100):
+        version.rows_of(("k",), (key,), chunks, log)
+    version.let_go()
+    # Looking up needs all of it, wherever the keys are that were wanted last.
+    assert len(version.rows_of(("g",), (100,), chunks, log)) == 2
+
+    assert version.at(log).load(version.names[:2], chunks) < 1000
+    now_s = 200.0
+    assert version.at(log).load(version.names[:2], chunks) < 1000
+    version.let_go()
+    assert len(version._lineage._merged) == 2
+
+
+async def test_plans_of_positions_before_are_let_go(tmp_path: Path) -> None:
+    spec = await keyed(tmp_path)
+    local = executor({"t": spec})
+    log = await entries(tmp_path, spec, 3)
+    assert local.session is not None
+    version = local.session.versions.by_name[T]
+    for number in range(20):
+        await ask(local, f"SELECT {number} FROM t LIMIT 1", spec, log[:1])
+    before = weakref.ref(version.at(tuple(log[:1])))
+
+    # One with a parameter, whose plan is not kept.
+    bound = Statement("SELECT max(g) FROM t WHERE k > $1", {"1": 501}, logs={spec.key: tuple(log)})
+    stream = await local.execute(new_query_id(), bound)
+    assert [batch async for batch in stream]
+
+    async def is_gone() -> bool:
+        gc.collect()
+        return before() is None
+
+    assert await eventually(is_gone, "the position before is let go")
