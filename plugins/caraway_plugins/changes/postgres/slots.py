@@ -135,6 +135,19 @@ def check(connection: Any, table: Table, at: Position) -> None:
         raise _lost(place, f"somebody else read from the replication slot '{place.slot}'")
 
 
+def check_table(connection: Any, table: Table) -> None:
+    """Check that the table is the one that is followed, and published.
+
+    Raises:
+        PositionLostError: another one has its name now.
+        DatasetError: it is gone, or not published.
+    """
+    place = table.place
+    if catalog.look(connection, place, (), None).oid != table.oid:
+        raise PositionLostError(f"{place.title} is another one than before; it is loaded anew")
+    is_published(connection, place)
+
+
 def _free(connection: Any, place: Place) -> tuple[str | None, str | None] | None:
     """Wait until nobody uses the slot; return its state and how far it is, None: there is none.
 

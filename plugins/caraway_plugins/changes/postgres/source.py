@@ -76,12 +76,15 @@ class PostgresChanges:
         def fetch(keys: Sequence[Key]) -> Mapping[Key, Values]:
             return reading.present(plain, table, keys)
 
+        def check() -> None:
+            slots.check_table(plain, table)
+
         try:
             await stream.start()
             self._stream = stream
             nothing = collecting.changes(table, (), (), (), 0)
             yield SourceBatch(nothing, at.text(), is_whole=at.open_lsn == 0)
-            async with aclosing(stream.batches(table.oid, fetch)) as batches:
+            async with aclosing(stream.batches(table.oid, fetch, check)) as batches:
                 async for batch in batches:
                     yield batch
         finally:

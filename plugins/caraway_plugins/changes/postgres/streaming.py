@@ -1,7 +1,7 @@
 """Follows the log from a position on, a transaction or several at a time."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -74,11 +74,16 @@ class Stream:
         await asyncio.to_thread(ask)
         self._beat = asyncio.create_task(self._keep_alive(), name="replication keep-alive")
 
-    async def batches(self, oid: int, fetch: Fetch) -> AsyncGenerator[SourceBatch, None]:
+    async def batches(
+        self, oid: int, fetch: Fetch, check: Callable[[], None]
+    ) -> AsyncGenerator[SourceBatch, None]:
         """Yield batches of the relation with this number.
 
+        Where the log goes on without rows of it, `check` looks now and then whether it is there:
+        the log does not tell of tables that are dropped.
+
         Raises:
-            DatasetError: the connection broke, or a change does not fit.
+            DatasetError: the connection broke, a change does not fit, or the check fails.
         """
         loop = asyncio.get_running_loop()
         idle_at = loop.time() + self._limits.idle_s
@@ -87,6 +92,8 @@ class Stream:
                 await asyncio.sleep(0)  # The loop has others to serve.
             if self._is_due() or self._is_idle_since(idle_at):
                 idle_at = loop.time() + self._limits.idle_s
+                if not len(self._collector):
+                    await asyncio.to_thread(check)
                 yield await self._batch(fetch)
             else:
                 await self._readable(idle_at - loop.time())

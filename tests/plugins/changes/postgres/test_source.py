@@ -200,6 +200,17 @@ async def test_the_position_follows_a_log_that_grows_without_rows(followed: Foll
     assert notes(followed)[3] == "three"
 
 
+async def test_a_table_that_goes_is_noticed_though_the_log_does_not_say_so(
+    followed: Followed,
+) -> None:
+    async with followed.following(Limits(idle_s=0.05)) as feed:
+        await feed.load()
+        followed.sql("DROP TABLE $t")
+        with pytest.raises(DatasetError, match="is not in the database"):
+            while True:
+                await feed.next()
+
+
 async def test_confirmed_log_is_let_go_of(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
