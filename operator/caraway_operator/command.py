@@ -57,13 +57,14 @@ async def serve(options: OperatorOptions) -> None:
         election = Election(
             kube, options.lease_namespace or found.namespace, LEASE, identity, time.monotonic
         )
-        await stack.enter_async_context(
+        listening = await stack.enter_async_context(
             served(
                 options.listen,
                 election.ailment,
                 lambda: metrics.render(operator.known, operator.objects, kube, operator.tallies),
             )
         )
+        logger.info("operator started", extra={"identity": identity, "listen": str(listening)})
         async with election.held():
             operator.tallies.is_leader = True
             await operator.run()
