@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from caraway_core import cores, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
@@ -23,6 +25,7 @@ from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
+from caraway_scheduler.acceleration import partition_listing
 from caraway_scheduler.acceleration.service import Accelerations, SnapshotPlace
 from caraway_scheduler.acceleration.through import SourceDispatch
 from caraway_scheduler.access import Keyring
@@ -103,13 +106,19 @@ def services(
         {
             TableName("task_history"): history.table,
             TableName("executors"): lambda: listing.table(dispatch.executors()),
+            TableName("partitions"): lambda: partitions(),
         },
         settings.dataset_load_parallelism or max(4, _cores(settings)),
     )
     stack.push_async_callback(catalog.aclose)
+
+    def partitions() -> pa.Table:
+        known = made.accelerations
+        return partition_listing.SCHEMA.empty_table() if known is None else known.partitions()
+
     queries = _queries(settings, dispatch, catalog, history, tallies)
     catalog.on_change = queries.invalidate
-    return Services(
+    made = Services(
         manifest=lambda: manifest,
         catalog=catalog,
         queries=queries,
@@ -130,6 +139,7 @@ def services(
             Connection("opentelemetry"),
         ),
     )
+    return made
 
 
 async def jobs(

@@ -63,7 +63,7 @@ class Accelerated:
         self.plan = plan
         self.keeper = keeper
         self.feed: Feed | None = None
-        self._head = head
+        self.head = head
         self._snapshotting = snapshotting
         self._has_begun, self._has_source = asyncio.Event(), asyncio.Event()
         self._bucketed = plan.bucketed
@@ -104,7 +104,7 @@ class Accelerated:
 
     def news(self, revision: int | None = None) -> None:
         """The state store has another version, perhaps of another scheduler."""
-        held = self._head.held
+        held = self.head.held
         if revision is None or held is None or held.revision < revision:
             self.keeper.news()
 
@@ -115,14 +115,14 @@ class Accelerated:
             StreamStoppedError: it is not ready for them yet.
         """
         assert self.feed is not None
-        if self._head.shown is None:
+        if self.head.shown is None:
             raise StreamStoppedError(
                 f"dataset '{self.plan.name}' is being loaded and takes no changes yet; try again"
             )
         if self._params is None:
             self._params = self._read_params(self.dataset)
             self._registry = schema_registries.of_params(self._params)
-        keys = self._head.subject.keys
+        keys = self.head.subject.keys
         return ChangeTarget(
             self.feed.schema,
             keys.primary if keys else (),
@@ -147,7 +147,7 @@ class Accelerated:
         await self._has_begun.wait()
         while True:
             try:
-                if await self._head.look() is None:
+                if await self.head.look() is None:
                     await self._has_source.wait()
                 source = self._change_source()
                 if source is not None and not self.acceleration.primary_key:
@@ -162,17 +162,17 @@ class Accelerated:
         self.keeper.fail("")
         if source is not None:
             name = self.plan.name
-            claim = partial(self._head.claim, _FOLLOWING)
+            claim = partial(self.head.claim, _FOLLOWING)
             following = Following(name, source, self._ingest, claim, self._told)
             self._spawn(following.run(), f"follow the source of {name}")
         await feed.run()
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
         """Take the primary key that the source has, where the manifest names none."""
-        subject = self._head.subject
+        subject = self.head.subject
         if primary_key:
             keys = replace(subject.keys or Keys(), primary=primary_key)
-            self._head.subject = replace(subject, keys=keys)
+            self.head.subject = replace(subject, keys=keys)
             self._bucketed = primary_key[0]
 
     def _told(self, error: CarawayError | None) -> None:

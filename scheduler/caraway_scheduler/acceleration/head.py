@@ -166,7 +166,12 @@ class Head:
 
     def table(self, version: Version) -> StoredTable:
         subject = self.subject
-        return version.table(self.maker.place, subject.keys, is_mapped=subject.is_mapped)
+        return version.table(
+            self.maker.place,
+            subject.keys,
+            is_mapped=subject.is_mapped,
+            replicas=subject.replicas,
+        )
 
     async def claim(self, work: str = "") -> bool:
         return await self._versions.claim(self.name, work)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
+import pyarrow as pa
+
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
@@ -16,7 +18,7 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
-from caraway_scheduler.acceleration import overrides, plans, statements
+from caraway_scheduler.acceleration import overrides, partition_listing, plans, statements
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.counting import Counting
@@ -201,6 +203,16 @@ class Accelerations:
         """Tell how all accelerated datasets stand."""
         keepers = [kept.keeper for kept in self._kept.values()]
         return [Standing(each.state, each.version, each.stored) for each in keepers]
+
+    def partitions(self) -> pa.Table:
+        """Return the content of `runtime.partitions`."""
+        heads = {name: kept.head for name, kept in self._kept.copy().items()}
+        read = [
+            (name, head.shown, head.table(head.shown))
+            for name, head in heads.items()
+            if head.shown is not None
+        ]
+        return partition_listing.table(read, self._dispatch.executors())
 
     def sources(self) -> Sources:
         """Tell which datasets take rows for their source, or let it answer for them."""

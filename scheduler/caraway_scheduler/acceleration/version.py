@@ -92,9 +92,21 @@ class Version:
         return sum(entry.chunk.row_count for entry in self.log)
 
     def table(
-        self, place: ResultPlace, keys: Keys | None = None, *, is_mapped: bool = False
+        self,
+        place: ResultPlace,
+        keys: Keys | None = None,
+        *,
+        is_mapped: bool = False,
+        replicas: int = 1,
     ) -> StoredTable:
         """Return what queries read; the log goes its own way."""
         return StoredTable(
-            self.schema, place, self.key, self.chunks, keys, self.cut, is_mapped=is_mapped
+            self.schema,
+            place,
+            self.key,
+            self.chunks,
+            keys,
+            self.cut,
+            is_mapped=is_mapped,
+            replicas=replicas,
         )

@@ -11,6 +11,7 @@ import pytest
 from caraway_scheduler.acceleration import upkeep
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
+from tests.scheduler.api.test_acceleration import write as write_orders
 
 COLUMNS = "[{name: id, type: bigint}, {name: v, type: text}, {name: n, type: int}]"
 
@@ -199,3 +200,46 @@ async def test_ingest_is_a_dictionary(tmp_path: Path, seed: int, monkeypatch: An
                 if chosen.random() < 0.3:
                     await send(runtime, *batch)  # As a client that did not hear the answer.
                 assert await rows(runtime) == sorted(model.items())
+
+
+async def test_partitions_are_listed(tmp_path: Path) -> None:
+    async with running(
+        tmp_path, manifest("primary_key: id", "partition_by: ['bucket(4, id)']")
+    ) as runtime:
+        await ready(runtime)
+        sql = (
+            "SELECT dataset, partition, executors, rows FROM runtime.partitions ORDER BY partition"
+        )
+        found = (await runtime.sql(sql)).json()
+        assert [(each["dataset"], each["partition"]) for each in found] == [
+            ("orders", f"[{number}]") for number in range(4)
+        ]
+        assert all(len(each["executors"]) == 1 for each in found), found
+
+
+async def test_partitions_by_column_and_expression_are_read_where_they_match(
+    tmp_path: Path,
+) -> None:
+    """Of a dataset that is loaded, not changed."""
+    write_orders(tmp_path, 1000)
+    text = """
+        datasets:
+          - from: file:orders.parquet
+            name: orders
+            acceleration:
+              enabled: true
+              partition_by: [v, "id % 2 = 0"]
+    """
+    async with running(tmp_path, text) as runtime:
+
+        async def look() -> bool:
+            got = await runtime.api.get("/v1/datasets/orders/acceleration")
+            return "version" in got.json()
+
+        await eventually(look, "the dataset is loaded")
+        listed = await rows(runtime, "SELECT count(*), sum(rows) FROM runtime.partitions")
+        assert listed == [(10, 1000)]
+        assert await rows(runtime, "SELECT count(*) FROM orders WHERE v = 'v3'") == [(200,)]
+        assert await rows(runtime, "SELECT * FROM orders WHERE id = 7") == [
+            (7, 1_700_000_007, "v2")
+        ]
