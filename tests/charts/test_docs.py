@@ -1,0 +1,54 @@
+"""What the pages about operating say can be found: links, values, rules."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit import helm
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *sorted((ROOT / "docs" / "operate").glob("*.md")),
+    ROOT / "docs" / "reference" / "chart.md",
+    helm.CHART / "README.md",
+]
+SCHEMA: dict[str, Any] = json.loads((helm.CHART / "values.schema.json").read_text())
+SECTIONS = ("global", "image", "operator", "cluster", "ingress", "gateway", "dashboard", "tests")
+
+
+def anchors(page: Path) -> set[str]:
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 _-]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def has(path: str) -> bool:
+    """Whether the schema knows a value."""
+    at = SCHEMA
+    for name in path.split("."):
+        properties = at.get("properties", {})
+        if name not in properties:
+            # A map whose keys are free, or what Kubernetes itself checks.
+            return at.get("additionalProperties") is not False
+        at = properties[name]
+    return True
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        if anchor:
+            assert anchor in anchors(found), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_values_are_those_of_the_chart(page: Path) -> None:
+    said = re.findall(rf"(?<![\w./-])((?:{'|'.join(SECTIONS)})(?:\.[A-Za-z]+)+)", page.read_text())
+    # A group of Kubernetes looks like a value.
+    values = set(said) - {"gateway.networking.k"}
+    assert {value for value in values if not has(value)} == set()
