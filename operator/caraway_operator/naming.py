@@ -34,6 +34,7 @@ NAME_PATTERN = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
 """Services take the name, and theirs begin with a letter and have no dots."""
 
 PARTS = (
+    "ca",
     "clients",
     "executor",
     "head",

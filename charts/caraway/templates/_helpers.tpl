@@ -39,7 +39,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ fail (printf "the cluster's name '%s' cannot be the name of a Service; set cluster.name to lower-case letters, digits and '-', with a letter first" $name) }}
 {{- end -}}
 {{- $end := splitList "-" $name | last -}}
-{{- if and (contains "-" $name) (has $end (list "clients" "executor" "head" "limits" "manifest" "metrics" "public" "scheduler" "state" "system" "tls" "token")) -}}
+{{- if and (contains "-" $name) (has $end (list "ca" "clients" "executor" "head" "limits" "manifest" "metrics" "public" "scheduler" "state" "system" "tls" "token")) -}}
 {{ fail (printf "the cluster's name '%s' is that of an object of another cluster; set cluster.name to one that does not end in '-%s'" $name $end) }}
 {{- end -}}
 {{ $name }}
