@@ -29,6 +29,11 @@ class RowsStream:
         self.reads_only_catalog = reads_only_catalog
         self._rows: pa.RecordBatch | None = rows if rows.num_rows else None
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether no more rows will come, so that nobody has to wait to find out."""
+        return self._rows is None
+
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
 

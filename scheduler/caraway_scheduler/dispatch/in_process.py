@@ -115,6 +115,11 @@ class _Counted:
         self.reads_only_catalog = stream.reads_only_catalog
         self.written = stream.written
 
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is known already that no more rows will come."""
+        return bool(getattr(self._stream, "is_at_end", False))
+
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self
 

@@ -104,6 +104,9 @@ class LiveRows:
         """
         try:
             self._ahead.append(await anext(self._batches))
+            if getattr(self._stream, "is_at_end", False):
+                # It ends at once: no task is needed for that.
+                self._ahead.append(await anext(self._batches))
             self._next = asyncio.ensure_future(_fetch(self._batches))
             await asyncio.wait((self._next,), timeout=_END_WAIT_S)
             if self._next.done():

@@ -65,3 +65,22 @@ async def test_first_batch_is_not_held_back_and_close_gives_up_the_rest() -> Non
     await asyncio.wait_for(stream.was_given_up.wait(), 5)
     await turn()
     assert ended == [(None, 2)]
+
+
+async def test_the_end_of_rows_that_are_known_to_end_is_waited_for_by_no_task() -> None:
+    class Short(Stream):
+        is_at_end = True
+
+        async def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+            yield BATCH
+            self.was_given_up.set()
+
+    finished: list[object] = []
+    stream = Short()
+    rows = LiveRows(stream, query(), lambda *told: finished.append(told))
+    await rows.prefetch()
+    assert len(asyncio.all_tasks()) == 1
+    assert rows.whole == [BATCH]
+    assert stream.was_given_up.is_set()
+    assert [batch async for batch in rows] == [BATCH]
+    assert finished == [(None, 2, BATCH)]
