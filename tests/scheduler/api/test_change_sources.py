@@ -1,0 +1,124 @@
+"""PostgreSQL and Kafka from their rows to those of statements, in one runtime with real stores."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.deadlines import eventually
+from tests.kit.kafka import brokers
+from tests.kit.postgres import Server, serving
+from tests.kit.runtime import Running, running
+
+KAFKA = """
+    datasets:
+      - from: debezium:orders
+        name: orders
+        columns: [{name: id, type: bigint}, {name: note, type: text}]
+        params: {kafka_bootstrap_servers: "${secrets:SERVERS}"}
+        acceleration: {primary_key: id}
+"""
+
+
+def postgres(server: Server, more: str = "refresh_mode: changes, primary_key: id") -> str:
+    params = ", ".join(f'{key}: "{value}"' for key, value in server.params.items())
+    return f"""
+    datasets:
+      - from: postgres:public.orders
+        name: orders
+        params: {{{params}}}
+        acceleration: {{{more}}}
+    """
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with serving() as running_:
+        running_.execute(
+            "CREATE TABLE orders (id bigint PRIMARY KEY, note text)",
+            "INSERT INTO orders VALUES (1, 'one'), (2, 'two')",
+        )
+        yield running_
+
+
+async def holds(runtime: Running, *expected: tuple[Any, ...]) -> None:
+    """Wait until statements read these rows."""
+    seen: Any = None
+
+    async def look() -> bool:
+        nonlocal seen
+        answer = await runtime.sql("SELECT * FROM orders ORDER BY id")
+        seen = answer.json() if answer.status_code == 200 else answer.text
+        return bool(seen == [{"id": id_, "note": note} for id_, note in expected])
+
+    try:
+        await eventually(look, "statements read the rows", 15)
+    except AssertionError as exc:
+        stands = (await runtime.api.get("/v1/datasets/orders/acceleration")).text
+        raise AssertionError(f"{seen}; {stands}") from exc
+
+
+async def says(runtime: Running, words: str) -> None:
+    """Wait until the dataset says why changes do not come."""
+
+    async def look() -> bool:
+        return words in (await runtime.api.get("/v1/datasets/orders/acceleration")).text
+
+    await eventually(look, f"the dataset says: {words}", 15)
+
+
+async def test_a_table_is_followed_over_restarts_of_both(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path, postgres(server)) as runtime:
+        await holds(runtime, (1, "one"), (2, "two"))
+        server.transact(
+            "UPDATE orders SET note = 'uno' WHERE id = 1",
+            "DELETE FROM orders WHERE id = 2",
+            "INSERT INTO orders VALUES (3, 'three')",
+        )
+        await holds(runtime, (1, "uno"), (3, "three"))
+    server.execute("INSERT INTO orders VALUES (4, 'four')")
+    async with running(tmp_path, postgres(server)) as runtime:
+        await holds(runtime, (1, "uno"), (3, "three"), (4, "four"))
+        await asyncio.to_thread(server.kill)
+        await says(runtime, "table 'public.orders'")
+        await holds(runtime, (1, "uno"), (3, "three"), (4, "four"))
+        await asyncio.to_thread(server.start)
+        server.execute("TRUNCATE orders", "INSERT INTO orders VALUES (5, 'five')")
+        await holds(runtime, (5, "five"))
+
+
+async def test_the_key_of_the_table_is_that_of_the_dataset(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path, postgres(server, "refresh_mode: changes")) as runtime:
+        await holds(runtime, (1, "one"), (2, "two"))
+        server.execute("UPDATE orders SET note = 'uno' WHERE id = 1")
+        await holds(runtime, (1, "uno"), (2, "two"))
+
+
+async def test_a_column_that_comes_is_said_and_rows_stay(server: Server, tmp_path: Path) -> None:
+    async with running(tmp_path, postgres(server)) as runtime:
+        await holds(runtime, (1, "one"), (2, "two"))
+        server.execute("ALTER TABLE orders ADD n int", "INSERT INTO orders VALUES (3, 'x', 1)")
+        await says(runtime, "new column 'n'")
+        await holds(runtime, (1, "one"), (2, "two"))
+
+
+async def test_a_topic_is_followed_over_a_restart(tmp_path: Path) -> None:
+    def event(op: str, id_: int, note: str | None = None) -> dict[str, Any]:
+        image = {"id": id_, "note": note}
+        return {"op": op, "before": image if op == "d" else None, "after": image}
+
+    with brokers() as cluster:
+        environ = {"SERVERS": cluster.servers}
+        cluster.send("orders", event("c", 1, "one"), event("c", 2, "two"))
+        async with running(tmp_path, KAFKA, environ) as runtime:
+            await holds(runtime, (1, "one"), (2, "two"))
+            cluster.send("orders", event("d", 1), None, event("u", 2, "dos"))
+            await holds(runtime, (2, "dos"))
+        cluster.send("orders", event("c", 3, "three"))
+        async with running(tmp_path, KAFKA, environ) as runtime:
+            await holds(runtime, (2, "dos"), (3, "three"))
+            cluster.send("orders", b'{"op": "c", "after": {"id": "x"}}')
+            await says(runtime, "partition 0, offset 6")
+            await holds(runtime, (2, "dos"), (3, "three"))
