@@ -10,6 +10,7 @@ from caraway_scheduler.limits import TokenBucket
 from tests.kit.clocks import Clock
 from tests.kit.runtime import Running, running
 
+ENDLESS = "SELECT sum(value) FROM generate_series(1, 1000000000000)"
 KEYS = "runtime: {auth: {api-key: {keys: ['k:rw']}}}\n"
 
 
@@ -69,8 +70,7 @@ async def test_callers_without_a_key_use_up_nothing(tmp_path: Path) -> None:
 async def test_request_that_takes_too_long_ends_and_with_it_its_statement(tmp_path: Path) -> None:
     async with running(tmp_path, "") as runtime:
         runtime.services.limits.request_timeout_s = 0.05
-        slow = "SELECT sum(a.value * b.value % 7) FROM range(1000000) a, range(1000000) b"
-        late = await runtime.sql(slow)
+        late = await runtime.sql(ENDLESS)
         assert late.status_code == 504 and "request_timeout_secs" in late.text
         runtime.services.limits.request_timeout_s = None
         async with asyncio.timeout(5):
@@ -80,8 +80,7 @@ async def test_request_that_takes_too_long_ends_and_with_it_its_statement(tmp_pa
 
 async def test_long_poll_ends_in_the_form_of_its_route(tmp_path: Path) -> None:
     async with running(tmp_path, "") as runtime:
-        slow = "SELECT sum(a.value * b.value % 7) FROM range(1000000) a, range(1000000) b"
-        job = (await runtime.api.post("/v1/queries", json={"sql": slow})).json()
+        job = (await runtime.api.post("/v1/queries", json={"sql": ENDLESS})).json()
         runtime.services.limits.request_timeout_s = 0.05
         late = await runtime.api.get(f"{job['status_url']}?wait=10")
         assert late.status_code == 504 and "request_timeout_secs" in late.json()["error"]
@@ -136,7 +135,6 @@ async def test_sql_timeout_of_the_limits_says_whose_it_is(tmp_path: Path) -> Non
     async with running(tmp_path, manifest) as runtime:
         runtime.services.queries.bound(1, None)
         runtime.services.queries._timeouts.bound_s = 0.05
-        slow = "SELECT sum(a.value * b.value % 7) FROM range(1000000) a, range(1000000) b"
-        late = await runtime.sql(slow)
+        late = await runtime.sql(ENDLESS)
         assert late.status_code == 504
         assert "have the limit sql_query_timeout_secs raised" in late.text
