@@ -7,7 +7,6 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from caraway_operator.spec.base import (
     Annotations,
     ConfigMapKey,
-    KeyName,
     Labels,
     Object,
     ObjectName,
@@ -23,6 +22,8 @@ from caraway_operator.spec.base import (
 from caraway_operator.spec.pods import Executor, Head, Image, Scheduler, State
 
 HostName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9*.:_-]+$")]
+# It names a file in the pod as well.
+ParamName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
 Cidr = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
 
 
@@ -102,7 +103,7 @@ class Redis(Section):
 class SecretParam(SecretKey):
     """A parameter whose value is in a Secret."""
 
-    param: KeyName = Field(description="Name of the parameter.")
+    param: ParamName = Field(description="Name of the parameter.")
 
 
 class ResultStore(Section):
