@@ -22,11 +22,12 @@ from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.tables import StoredTable, TableSpec
-from caraway_engine import literals, shapes
+from caraway_engine import keyed, literals, shapes
 from caraway_engine.shapes import Shape
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.joins import conjuncts
 from caraway_engine.stages.relations import children, field_of, kind, origins, table_name
+from caraway_engine.stored import Version
 
 MOST_ROWS_ASKED = 64
 """So many keys are looked up one by one; of more the engine makes a plan."""
@@ -72,6 +73,15 @@ class Lookup:
 
 Probe = Callable[[str], tuple[Plan, pa.Schema]]
 """Plans a statement, without optimizing it, and says the schema of its answer. May raise."""
+
+
+def pieces(version: Version, lookup: Lookup) -> frozenset[str]:
+    """Name the pieces of a version that the rows can be in: one for each key, or all."""
+    names: set[str] = set()
+    for key in lookup.keys:
+        order, arrays = version.lookup(lookup.known.columns, key)
+        names.update(version.holding(order, arrays, keyed.sought(arrays)))
+    return frozenset(names)
 
 
 class Lookups:

@@ -30,6 +30,7 @@ from caraway_scheduler.dispatch import explaining, following, sharing_out
 from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.following import KnownLogs
 from caraway_scheduler.dispatch.loading import Loader
+from caraway_scheduler.dispatch.lookups import LookupRunner
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.own_files import OwnFiles
@@ -91,6 +92,7 @@ class ClusterDispatch:
         self._whole = WholeRunner(
             fleet, membership, origin, tallies, owner, lambda ran: self._on_ran(ran)
         )
+        self._lookups = LookupRunner(membership, self._whole, policy)
 
     def record_work(self, record: Callable[[Ran], None]) -> None:
         """Tell `record` of each piece of work that an executor did."""
@@ -143,6 +145,9 @@ class ClusterDispatch:
             return await self._local.execute(query_id, statement)
         # In one go with the session: a log belongs to the version that the session has.
         statement = self._logs.given_to(statement)
+        looked_up = await self._lookups.run(query_id, statement, session)
+        if looked_up is not None:
+            return looked_up
         started = time.perf_counter()
         analysis = session.recall(statement)
         if analysis is None:

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from caraway_core.errors import (
@@ -68,7 +68,7 @@ class WholeRunner:
         """Run a statement where the tables in memory are; what it wrote may not be done twice."""
         executor_id = await self._owner.find(self._ready)
         try:
-            return await self._at(executor_id, query_id, statement)
+            return await self.at(executor_id, query_id, statement)
         except ExecutorLostError as exc:
             self._membership.lost(exc.executor_id, exc.cause)
             wrote = "; it may have written or not" if analysis.written else ""
@@ -85,9 +85,9 @@ class WholeRunner:
             ready = [each for each in self._ready() if each not in leaving]
             if not ready:
                 raise none_ready()
-            executor_id = min(ready, key=lambda each: self._under_way[each])
+            executor_id = self.idlest(ready)
             try:
-                return await self._at(executor_id, query_id, next_try())
+                return await self.at(executor_id, query_id, next_try())
             except ExecutorLostError as exc:
                 self._membership.lost(exc.executor_id, exc.cause)
                 last = exc
@@ -100,9 +100,18 @@ class WholeRunner:
         assert last is not None
         raise ExecutionError(f"{last.message}; run the statement again") from last
 
-    async def _at(
+    def idlest(self, executors: Sequence[ExecutorId]) -> ExecutorId:
+        """Choose the executor that runs the fewest whole statements."""
+        return min(executors, key=lambda each: self._under_way[each])
+
+    async def at(
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement
     ) -> BatchStream:
+        """Run a statement on one executor.
+
+        Raises:
+            ExecutorLostError, ShuttingDownError: it has to be run elsewhere.
+        """
         self._under_way[executor_id] += 1
         self._tallies.assigned(executor_id)
         started = time.perf_counter()
