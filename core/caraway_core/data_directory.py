@@ -27,6 +27,11 @@ class DataDirectory:
         return self.path / "spill"
 
     @property
+    def chunks(self) -> Path:
+        """Copies of stored chunks that lie elsewhere."""
+        return self.path / "chunks"
+
+    @property
     def node_id(self) -> NodeId:
         """An id that stays the same over restarts."""
         file = self.path / "node-id"

@@ -17,6 +17,8 @@ class EngineSettings:
     memory_limit_bytes: int | None = None
     temp_directory: Path | None = None
     spill_compression: str = "zstd"
+    chunks_directory: Path | None = None
+    """Takes copies of stored chunks that lie elsewhere."""
 
 
 def new(settings: EngineSettings, partitions: int, share: float, measured: bool) -> SessionContext:

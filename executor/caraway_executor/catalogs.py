@@ -49,7 +49,8 @@ class Catalogs:
         self._clock = clock
         self._files = files
         self._stores = Stores()
-        self._chunks = KeptChunks(self._stores, room or Room(settings.memory_limit_bytes))
+        kept = room or Room(settings.memory_limit_bytes)
+        self._chunks = KeptChunks(self._stores, kept, settings.chunks_directory)
         self._held: dict[str, _Held] = {}
         self._work: Counter[str] = Counter()
         self._installing = Lock()

@@ -4,12 +4,14 @@ import asyncio
 import weakref
 from collections.abc import Iterable
 from itertools import chain
+from pathlib import Path
 
 from caraway_core.errors import CarawayError, ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.held import Chunk
 from caraway_engine.stored import Wanted
+from caraway_executor.mapped import MappedChunks
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
 
@@ -28,9 +30,10 @@ class KeptChunks:
     `bring` is for one event loop; `held` is for any thread.
     """
 
-    def __init__(self, stores: Stores, room: Room) -> None:
+    def __init__(self, stores: Stores, room: Room, copies: Path | None = None) -> None:
         self._stores = stores
         self._room = room
+        self._mapped = MappedChunks(copies)
         self._held: weakref.WeakValueDictionary[str, Chunk] = weakref.WeakValueDictionary()
         self._reading: dict[str, asyncio.Task[Chunk]] = {}
 
@@ -75,6 +78,9 @@ class KeptChunks:
         return await asyncio.shield(reading)
 
     async def _read(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
+        if wanted.spec.is_mapped and (mapped := await self._map(wanted, chunk)) is not None:
+            self._held[chunk.sha256] = mapped
+            return mapped
         if not self._room.take(chunk.size_bytes):
             raise self._too_large(wanted)
         made: Chunk | None = None
@@ -92,6 +98,15 @@ class KeptChunks:
         weakref.finalize(made, self._room.give, chunk.size_bytes).atexit = False
         self._held[chunk.sha256] = made
         return made
+
+    async def _map(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk | None:
+        """Read a chunk that stays on disk; what is brought of it is the system's to drop."""
+        try:
+            store = await self._stores.at(wanted.spec.place)
+            batches = await self._mapped.read(store, chunk.key or wanted.spec.key, chunk)
+        except CarawayError as exc:
+            raise _unreadable(wanted.table, exc.message) from exc
+        return None if batches is None else Chunk(tuple(batches))
 
     def take(self, table: TableName, size_bytes: int) -> object:
         """Count bytes as taken for as long as what is returned is kept; for any thread.
@@ -113,6 +128,8 @@ class KeptChunks:
 
     def _check_fits(self, wanted: Wanted) -> None:
         """Refuse at once what cannot fit, before half of it is read."""
+        if wanted.spec.is_mapped and self._mapped.can_copy:
+            return
         away = {chunk.sha256: chunk.size_bytes for chunk in wanted.chunks if not self.held(chunk)}
         if not self._room.has(sum(away.values())):
             raise self._too_large(wanted)

@@ -85,7 +85,7 @@ def _plan(options: ExecutorOptions, data: DataDirectory) -> _Plan:
         cores=count,
         memory_bytes=memory_bytes,
     )
-    engine = EngineSettings(count, memory_bytes, data.spill)
+    engine = EngineSettings(count, memory_bytes, data.spill, chunks_directory=data.chunks)
     return _Plan(node, identity, engine, data.cache / "of-schedulers")
 
 

@@ -52,7 +52,9 @@ class LocalExecutor:
         processes.prepare()
         self._settings = settings
         self._stores = stores or Stores()
-        self._chunks = chunks or KeptChunks(self._stores, Room(settings.memory_limit_bytes))
+        self._chunks = chunks or KeptChunks(
+            self._stores, Room(settings.memory_limit_bytes), settings.chunks_directory
+        )
         self._session: Session | None = None
         self._kept: OrderedDict[CatalogVersion, Kept] = OrderedDict()
         self._coming: dict[TableName, Version] = {}

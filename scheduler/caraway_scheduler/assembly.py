@@ -318,6 +318,7 @@ def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
         memory_limit_bytes=query.memory_limit_bytes or memory.limit_bytes(_MEMORY_SHARE),
         temp_directory=query.temp_directory or spill,
         spill_compression=query.spill_compression,
+        chunks_directory=data.chunks,
     )
 
 

@@ -86,6 +86,15 @@ class FolderResultStore:
             for batch in group:
                 yield batch
 
+    def path_of(self, key: str, chunk: ChunkInfo) -> Path:
+        """Return where a chunk lies on this host, if it does.
+
+        Raises:
+            CarawayError: the key or the checksum cannot name a file.
+        """
+        name = chunks.file_name(chunk.index, chunk.sha256)
+        return self._root / chunks.checked_key(key) / name
+
     async def delete(self, key: str) -> None:
         """Remove every chunk of the key at one instant; nothing happens if there is none."""
         folder = self._root / chunks.checked_key(key)
@@ -111,8 +120,7 @@ class FolderResultStore:
             return chunk
 
     def _read(self, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
-        name = chunks.file_name(chunk.index, chunk.sha256)
-        path = self._root / chunks.checked_key(key) / name
+        path = self.path_of(key, chunk)
         with _failing("read", key, chunk.index), path.open("rb") as handle:
             yield from chunks.read(handle, key, chunk)
 

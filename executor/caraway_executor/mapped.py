@@ -1,0 +1,140 @@
+"""Chunks that stay on disk: files whose pages the system brings into memory when they are read.
+
+A chunk in a folder of this host is read where it lies. One that lies elsewhere is copied once to a
+folder of the executor, where it is found again after a restart; the copies that were not used for
+longest go when there are too many.
+"""
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from caraway_core.errors import ResultStoreError
+from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_plugins.stores import chunks
+from caraway_plugins.stores.hashing import digest
+
+_SHARE_OF_DISK = 0.8
+
+
+@runtime_checkable
+class Local(Protocol):
+    """A store whose chunks are files of this host."""
+
+    def path_of(self, key: str, chunk: ChunkInfo) -> Path: ...
+
+
+class MappedChunks:
+    """Maps chunks; `folder` takes copies of those of stores elsewhere.
+
+    Copies may take `limit_bytes`, or else most of what the disk has free at the start.
+    """
+
+    def __init__(self, folder: Path | None, limit_bytes: int | None = None) -> None:
+        self._folder = folder
+        self._limit_bytes = limit_bytes
+        self._copies: OrderedDict[str, int] = OrderedDict()
+        self._known: set[Path] = set()
+        self._lock = Lock()
+        self._is_open = False
+
+    @property
+    def can_copy(self) -> bool:
+        return self._folder is not None
+
+    async def read(
+        self, store: ResultStore, key: str, chunk: ChunkInfo
+    ) -> Sequence[pa.RecordBatch] | None:
+        """Return the batches of a chunk over its file; None where there is no place for one.
+
+        Raises:
+            ResultStoreError: the chunk is missing or damaged, or cannot be copied.
+        """
+        if isinstance(store, Local):
+            return await asyncio.to_thread(self._mapped, store.path_of(key, chunk), key, chunk)
+        if self._folder is None:
+            return None
+        await asyncio.to_thread(self._open)
+        path = self._folder / chunks.file_name(0, chunk.sha256)
+        with self._lock:
+            if chunk.sha256 in self._copies:
+                self._copies.move_to_end(chunk.sha256)
+        try:
+            return await asyncio.to_thread(self._mapped, path, key, chunk)
+        except ResultStoreError:
+            pass  # It is not here yet, or it was damaged here.
+        batches = [batch async for batch in store.read_chunk(key, chunk)]
+        await asyncio.to_thread(self._copy, path, chunk, batches)
+        return await asyncio.to_thread(self._mapped, path, key, chunk)
+
+    def _mapped(self, path: Path, key: str, chunk: ChunkInfo) -> Sequence[pa.RecordBatch]:
+        try:
+            if path not in self._known:
+                with path.open("rb") as file:
+                    if digest(file) != chunk.sha256:
+                        raise chunks.damaged(key, chunk)
+                self._known.add(path)
+            return list(pa.ipc.open_stream(pa.memory_map(str(path))))
+        except FileNotFoundError as exc:
+            raise chunks.gone(key, chunk.index, "read") from exc
+        except (OSError, pa.ArrowException) as exc:
+            raise ResultStoreError(
+                f"result '{key}': chunk {chunk.index} cannot be read: {exc}"
+            ) from exc
+
+    def _copy(self, path: Path, chunk: ChunkInfo, batches: Sequence[pa.RecordBatch]) -> None:
+        self._make_room(chunk.size_bytes)
+        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".")
+        try:
+            with open(handle, "wb") as file:
+                written = chunks.write(file, 0, batches[0].schema, batches)
+            if written.sha256 != chunk.sha256:
+                raise ResultStoreError(
+                    f"chunk {chunk.index} is written otherwise by this version of Arrow; "
+                    "refresh the dataset"
+                )
+            os.replace(draft, path)
+        except OSError as exc:
+            raise ResultStoreError(
+                f"chunk {chunk.index} cannot be copied to {path.parent}: {exc.strerror}; check "
+                "the space and the rights there"
+            ) from exc
+        finally:
+            Path(draft).unlink(missing_ok=True)
+        with self._lock:
+            self._copies[chunk.sha256] = chunk.size_bytes
+
+    def _make_room(self, size_bytes: int) -> None:
+        """Remove copies; who has mapped one keeps its pages until it lets go."""
+        with self._lock:
+            limit = self._limit_bytes or 0
+            while self._copies and sum(self._copies.values()) + size_bytes > limit:
+                sha256, _ = self._copies.popitem(last=False)
+                assert self._folder is not None
+                path = self._folder / chunks.file_name(0, sha256)
+                self._known.discard(path)
+                path.unlink(missing_ok=True)
+
+    def _open(self) -> None:
+        """Find the copies of an earlier life."""
+        with self._lock:
+            if self._is_open or self._folder is None:
+                return
+            self._folder.mkdir(parents=True, exist_ok=True)
+            found = sorted(self._folder.glob("*.arrow"), key=lambda path: path.stat().st_mtime)
+            for path in found:
+                self._copies[path.stem.partition("-")[2]] = path.stat().st_size
+            for draft in self._folder.glob(".*"):
+                draft.unlink(missing_ok=True)
+            if self._limit_bytes is None:
+                free = shutil.disk_usage(self._folder).free
+                self._limit_bytes = int(free * _SHARE_OF_DISK) + sum(self._copies.values())
+            self._is_open = True
