@@ -45,6 +45,8 @@ class Emulator(kmock.KubernetesEmulator):
         self.there: dict[Ref, Object] = {}
         self.log: list[str] = []
         """Every write, as `VERB Kind/name`."""
+        self.used: set[tuple[str, str, str]] = set()
+        """Every right that was made use of: group, resource, verb."""
         self.refuse: Refuse = lambda _verb, _ref: None
         self.changed: Callable[[], None] = lambda: None
         self._owned: dict[tuple[Ref, str], Object] = {}
@@ -107,6 +109,7 @@ class Emulator(kmock.KubernetesEmulator):
         ):
             found: aiohttp.web.StreamResponse = await super()._handle(request)
             return found
+        self._use(request, kind)
         try:
             if request.params.get("watch") == "true":
                 return await self._watch(request, kind)
@@ -115,6 +118,19 @@ class Emulator(kmock.KubernetesEmulator):
             body = {"kind": "Status", "code": error.status, "message": str(error)}
             return aiohttp.web.json_response(body, status=error.status)
         return aiohttp.web.json_response(answer, status=status)
+
+    def _use(self, request: Any, kind: Kind) -> None:
+        resource = "/".join(part for part in (kind.plural, request.subresource) if part)
+        verb = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}.get(request.method.value)
+        if verb is None:
+            verb = "get" if request.name else "list"
+        if request.params.get("watch") == "true":
+            verb = "watch"
+        self.used.add((kind.group, resource, verb))
+        which = Ref(kind.name, request.namespace or "", request.name or "")
+        if verb == "patch" and "fieldManager" in request.params and which not in self.there:
+            # Whoever applies what is not there makes it.
+            self.used.add((kind.group, resource, "create"))
 
     async def _answer(self, request: Any, kind: Kind) -> tuple[Object, int]:
         which = Ref(kind.name, request.namespace or "", request.name or "")

@@ -29,6 +29,8 @@ class Times:
 
     duration_s: float = 15.0
     renew_s: float = 4.0
+    answer_s: float = 4.0
+    """How long one attempt may take."""
     give_up_s: float = 10.0
     """Less than `duration_s`: the holder has stopped before another begins."""
 
@@ -119,7 +121,7 @@ class Election:
     async def attempt(self) -> bool:
         """Take or renew the Lease, once; returns whether it is held now."""
         try:
-            async with asyncio.timeout(self._times.renew_s):
+            async with asyncio.timeout(self._times.answer_s):
                 return await self._attempt()
         except (errors.KubeError, TimeoutError) as error:
             logger.warning("Lease not renewed", extra={"reason": str(error)})

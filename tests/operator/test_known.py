@@ -1,0 +1,69 @@
+from caraway_operator.known import Known, strictest
+from caraway_operator.kube.kinds import Object
+from caraway_operator.spec.limits import LimitsSpec, ResourceLimits
+
+
+def cluster(name: str, created: str, organization: str | None = None, version: str = "1") -> Object:
+    metadata = {"name": name, "namespace": "web", "creationTimestamp": created,
+                "resourceVersion": version}  # fmt: skip
+    return {"metadata": metadata, "spec": {"organization": organization} if organization else {}}
+
+
+def limits(name: str, namespace: str = "web", **spec: object) -> Object:
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": spec}
+
+
+def known(*found: Object) -> Known:
+    return Known(
+        limits={(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in found}
+    )
+
+
+def test_of_several_limits_the_lowest_of_each_kind_apply() -> None:
+    found = known(limits("a", replicas=5, apps=2), limits("b", replicas=3))
+
+    lowest = found.limits_of("web", "any")
+
+    assert lowest is not None
+    assert (lowest.replicas, lowest.apps) == (3, 2)
+
+
+def test_limits_of_other_organizations_and_namespaces_do_not_apply() -> None:
+    found = known(limits("a", organization="acme", replicas=1), limits("b", "other", replicas=1))
+
+    assert found.limits_of("web", "else") is None
+    assert found.limits_of("web", None) is None
+    assert found.limits_of("web", "acme") is not None
+
+
+def test_limits_that_make_no_sense_are_left_out() -> None:
+    assert known(limits("a", replicas="many")).limits_of("web", None) is None
+
+
+def test_unlimited_is_more_than_any_number() -> None:
+    found = strictest(
+        [
+            LimitsSpec(resources=ResourceLimits(max_cpu=4)),
+            LimitsSpec(replicas=2, resources=ResourceLimits(max_cpu=8, max_memory_gi=1)),
+        ]
+    )
+
+    assert found is not None and found.resources is not None
+    assert (found.replicas, found.resources.max_cpu, found.resources.max_memory_gi) == (2, 4, 1)
+
+
+def test_who_came_first_counts_within_the_organization() -> None:
+    found = Known()
+    for each in (cluster("a", "1"), cluster("b", "2"), cluster("c", "1", "acme")):
+        found.put_cluster(each)
+
+    assert [found.elder(cluster(*each)) for each in (("a", "1"), ("b", "2"))] == [0, 1]
+    assert found.elder(cluster("c", "1", "acme")) == 0
+
+
+def test_an_older_version_changes_nothing() -> None:
+    found = Known()
+    found.put_cluster(cluster("a", "1", version="5"))
+    found.put_cluster(cluster("a", "1", "old", version="4"))
+
+    assert found.clusters["web", "a"]["spec"] == {}
