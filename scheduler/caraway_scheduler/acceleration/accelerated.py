@@ -163,7 +163,8 @@ class Accelerated:
         if source is not None:
             name = self.plan.name
             claim = partial(self.head.claim, _FOLLOWING)
-            following = Following(name, source, self._ingest, claim, self._told)
+            release = partial(self.head.release, _FOLLOWING)
+            following = Following(name, source, self._ingest, claim, self._told, release=release)
             self._spawn(following.run(), f"follow the source of {name}")
         await feed.run()
 

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from caraway_core.errors import CarawayError, DatasetError
@@ -23,6 +23,8 @@ Tell = Callable[[CarawayError | None], None]
 """Hears why changes do not come, and None when they come again."""
 IsMine = Callable[[], Awaitable[bool]]
 """Takes or renews the claim to follow the dataset; False: another scheduler has it."""
+Release = Callable[[], Awaitable[None]]
+"""Gives the claim up at the end, so that who comes next need not wait for it to expire."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -45,6 +47,8 @@ class Following:
         is_mine: IsMine,
         tell: Tell,
         timing: Timing | None = None,
+        *,
+        release: Release | None = None,
         sleep: Sleep = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -53,6 +57,7 @@ class Following:
         self._ingest = ingest
         self._is_mine = is_mine
         self._tell = tell
+        self._release = release
         self._timing = timing or Timing()
         self._sleep = sleep
         self._chance = chance
@@ -72,6 +77,9 @@ class Following:
                     await self._sleep(backoff.delay_s(self._failures, self._chance()))
         finally:
             await self._source.aclose()
+            if self._release is not None:
+                with suppress(CarawayError):
+                    await self._release()
 
     async def _attempt(self) -> CarawayError | None:
         """Follow as long as it goes well and the claim is ours; return what went wrong."""

@@ -104,6 +104,7 @@ class Bench:
     waited: list[float] = field(default_factory=list)
     is_mine: bool = True
     asked: int = 0
+    released: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.dataset.gate.set()
@@ -111,6 +112,9 @@ class Bench:
     async def claim(self) -> bool:
         self.asked += 1
         return self.is_mine
+
+    async def release(self) -> None:
+        self.released.append(self.source.is_closed)
 
     def tell(self, error: CarawayError | None) -> None:
         self.told.append(error.message if error else "")
@@ -125,7 +129,7 @@ class Bench:
     async def running(self) -> AsyncIterator[Following]:
         following = Following(
             NAME, self.source, self.dataset, self.claim, self.tell, sleep=self.sleep,
-            chance=lambda: 0.0,
+            chance=lambda: 0.0, release=self.release,
         )  # fmt: skip
         task = asyncio.create_task(following.run())
         try:
@@ -152,6 +156,7 @@ async def test_batches_are_applied_in_order_and_then_confirmed() -> None:
         await turn()
         assert following.is_whole
     assert bench.told == ["", ""] and bench.source.is_closed
+    assert bench.released == [True]
 
 
 async def test_one_batch_is_read_ahead_and_no_more() -> None:
