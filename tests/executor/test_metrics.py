@@ -45,6 +45,6 @@ def test_tallies_cross_to_the_process_that_serves_them() -> None:
 def test_reference_and_page_name_the_same_metrics() -> None:
     page = metrics.render(ExecutorTallies(), 0).decode()
     served = {line.split()[2] for line in page.splitlines() if line.startswith("# TYPE")}
-    section = DOCS.read_text().split("### Executors of a cluster")[1].split("\n## ")[0]
+    section = DOCS.read_text().split("### Executors of a cluster")[1].split("\n##")[0]
     told = set(re.findall(r"`([a-z_]+)`", "\n".join(re.findall(r"^\|.*?\|", section, re.M))))
     assert told == served
