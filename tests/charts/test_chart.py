@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -276,3 +277,9 @@ def test_the_schema_knows_every_field_of_the_resource() -> None:
     crd = CRDS["CarawayCluster"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert set(spec["properties"]) == set(crd["properties"]["spec"]["properties"])
     assert spec["additionalProperties"] is False
+
+
+def test_the_chart_installs_the_version_that_this_is() -> None:
+    project = tomllib.loads((helm.CHART.parents[1] / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((helm.CHART / "Chart.yaml").read_text())
+    assert (chart["version"], chart["appVersion"]) == (project["version"], project["version"])
