@@ -15,14 +15,14 @@ from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
 from caraway_engine.contexts import CATALOG
-from caraway_engine.versions import Views
+from caraway_engine.versions import Shown
 
 _CACHED_PLANS = 512
 
 
 class _Planned(Protocol):
     @property
-    def views(self) -> Views: ...
+    def views(self) -> Shown: ...
 
 
 _Plan = TypeVar("_Plan", bound=_Planned)
@@ -43,7 +43,7 @@ class Positions(Generic[_Plan]):
         self._lock = Lock()
         self.views: dict[TableName, tuple[str, frozenset[str]]] = {}
 
-    def planned(self, views: Views, sql: str, plan: Callable[[SessionContext], Any]) -> Any:
+    def planned(self, views: Shown, sql: str, plan: Callable[[SessionContext], Any]) -> Any:
         """Return the logical plan of a statement with tables as these views have them."""
         self._forget(views)
         with self._planning:
@@ -52,7 +52,7 @@ class Positions(Generic[_Plan]):
             with self._shown(self._context, views, sql):
                 return plan(self._context).logical_plan()
 
-    def recall(self, sql: str, views: Views) -> _Plan | None:
+    def recall(self, sql: str, views: Shown) -> _Plan | None:
         """Return the plan of a statement at just these positions, if it was kept."""
         with self._lock:
             plan = self._plans.get(sql)
@@ -68,7 +68,7 @@ class Positions(Generic[_Plan]):
             if len(self._plans) > _CACHED_PLANS:
                 self._plans.popitem(last=False)
 
-    def _forget(self, views: Views) -> None:
+    def _forget(self, views: Shown) -> None:
         """Let go of plans that read other positions: each holds its rows in memory."""
         with self._lock:
             for sql, known in list(self._plans.items()):
@@ -77,7 +77,7 @@ class Positions(Generic[_Plan]):
                     del self._plans[sql]
 
     @contextmanager
-    def _shown(self, context: SessionContext, views: Views, sql: str) -> Iterator[None]:
+    def _shown(self, context: SessionContext, views: Shown, sql: str) -> Iterator[None]:
         replaced: list[tuple[TableName, Table]] = []
         try:
             for name, view in views.items():

@@ -52,7 +52,7 @@ from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.streams import EngineStream
 from caraway_engine.system_tables import SystemSchema
-from caraway_engine.versions import Versions, Views
+from caraway_engine.versions import Shown, Versions, Views
 
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
@@ -68,7 +68,7 @@ class _Plan:
     is_product: bool
     files: presence.SingleFiles
     stored: frozenset[TableName]
-    views: Views = field(default_factory=dict)
+    views: Shown = field(default_factory=dict)
 
 
 class Session:
@@ -154,8 +154,9 @@ class Session:
             QueryError: it cannot be planned or started.
         """
         plan = self._plan(statement)
-        if statement.logs and (views := self.versions.views(plan.stored, statement.logs)):
-            plan = self._positioned(statement, plan, views)
+        views = self.versions.views(plan.stored, statement.logs)
+        if shown := {**views, **self._pruned(statement, plan, views)}:
+            plan = self._positioned(statement, plan, shown, has_changes=bool(views))
         self.versions.fill(plan.stored, plan.views)
         try:
             schema = self._schema(plan)
@@ -364,7 +365,20 @@ class Session:
             self._remember(statement.sql, plan)
         return plan
 
-    def _positioned(self, statement: Statement, plan: _Plan, views: Views) -> _Plan:
+    def _pruned(self, statement: Statement, plan: _Plan, views: Views) -> Shown:
+        """Find the partitions that a statement can need, of tables that it does not need whole."""
+        tables = self.versions.prunable(plan.stored)
+        if not tables or plan.effect.written is not None:
+            return {}
+        analysis = self.analyse(statement)
+        # Of a plan that is not understood nothing is left out.
+        return {} if analysis.plan is None else self.versions.pruned(
+            tables, analysis.filters, views
+        )  # fmt: skip
+
+    def _positioned(
+        self, statement: Statement, plan: _Plan, views: Shown, *, has_changes: bool
+    ) -> _Plan:
         """Plan a statement over its tables as they are with their logs."""
         cacheable = not statement.parameters and not statement.writable
         if cacheable and (known := self._positions.recall(statement.sql, views)):
@@ -382,7 +396,8 @@ class Session:
             dataframe = context.create_dataframe_from_logical_plan(logical)
         except BaseException as exc:
             raise self._translate(exc, planning=True) from exc
-        effect = replace(plan.effect, reads_only_catalog=False)
+        reads_only_catalog = plan.effect.reads_only_catalog and not has_changes
+        effect = replace(plan.effect, reads_only_catalog=reads_only_catalog)
         made = replace(plan, dataframe=dataframe, effect=effect, views=views)
         if cacheable and plan.effect.reads_only_catalog:
             self._positions.remember(statement.sql, made)

@@ -62,11 +62,16 @@ def pieces(spec: StoredTable) -> tuple[ListedFile, ...]:
     )
 
 
-@dataclass(slots=True)
-class _Share:
+@dataclass(slots=True, eq=False)
+class Part:
+    """Some pieces of a version at one position, which are in memory."""
+
     table: Table
     holders: Sequence[object]
     used_s: float = 0.0
+
+    def fill(self, chunks: Chunks) -> None:
+        """Do nothing: the rows are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,7 @@ class View:
         self._version = version
         self._is_plain = not count and version.spec.keys is None
         self._filled: Sequence[object] | None = None
-        self._shares: dict[tuple[str, ...], _Share] = {}
+        self._shares: dict[tuple[str, ...], Part] = {}
         self._lock = Lock()
         self.table = _table([[]] * version.partitions, version.spec.schema)
 
@@ -126,6 +131,11 @@ class View:
         """
         if names == self._version.names:
             return self.fill(chunks) or self.table
+        made = self.part(names, chunks)
+        return made if isinstance(made, Wanted) else made.table
+
+    def part(self, names: tuple[str, ...], chunks: Chunks) -> Part | Wanted:
+        """As `share`, with what has to be kept for as long as its table is read."""
         with self._lock:
             made = self._shares.get(names)
             if made is None:
@@ -133,10 +143,10 @@ class View:
                 if isinstance(rows, Wanted):
                     return rows
                 parts = _dealt(rows.batches, self._version.partitions)
-                made = _Share(_table(parts, self._version.spec.schema), rows.holders)
+                made = Part(_table(parts, self._version.spec.schema), rows.holders)
                 self._shares[names] = made
             made.used_s = self._version.clock()
-            return made.table
+            return made
 
     def load(self, names: tuple[str, ...], chunks: Chunks) -> int:
         """Have some of the pieces in memory, for a task with a share of them, and count their rows.

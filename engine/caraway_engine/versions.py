@@ -9,11 +9,16 @@ from caraway_core.changes import Logs
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import StoredTable, TableSpec
-from caraway_engine import renaming, sharing, stored
+from caraway_engine import pruning, renaming, sharing, stored
 from caraway_engine.held import Chunks
-from caraway_engine.stored import Version, View
+from caraway_engine.pruning import Reads
+from caraway_engine.stored import Part, Version, View, Wanted
 
 Views = Mapping[TableName, View]
+Shown = Mapping[TableName, View | Part]
+"""What statements read in place of versions without a log."""
+PRUNED_BYTES = 32 * 1024 * 1024
+"""Of a table of fewer bytes all is read: to leave some out takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,32 @@ class Versions:
         found = {table: (each, logs.get(each.spec.key)) for table, each in versions.items()}
         return {table: each.at(log) for table, (each, log) in found.items() if log}
 
-    def fill(self, tables: Iterable[TableName], views: Views | None = None) -> None:
+    def prunable(self, tables: Iterable[TableName]) -> frozenset[TableName]:
+        """Choose the tables of which partitions may be left out, and that are worth it."""
+        specs = ((table, self.by_name[table].spec) for table in tables)
+        return frozenset(
+            table
+            for table, spec in specs
+            if spec.cut.terms and sum(each.size_bytes for each in spec.chunks) >= PRUNED_BYTES
+        )
+
+    def pruned(self, tables: Iterable[TableName], filters: Reads, views: Views) -> Shown:
+        """Return those of the tables that filters leave a part of, with that part in memory.
+
+        Raises:
+            ChunksAwayError: rows of it are not there.
+        """
+        parts: dict[TableName, Part | Wanted] = {}
+        for table in tables:
+            version = self.by_name[table]
+            wanted = pruning.kept(version.spec, filters.get(table, ((),)), version.names)
+            names = tuple(name for name in version.names if name in wanted)
+            if len(names) < len(version.names):
+                parts[table] = (views.get(table) or version.at(())).part(names, self._chunks)
+        stored.check_present(each for each in parts.values() if isinstance(each, Wanted))
+        return {table: each for table, each in parts.items() if isinstance(each, Part)}
+
+    def fill(self, tables: Iterable[TableName], views: Shown | None = None) -> None:
         """Have the rows of whole tables in memory, with their logs where there are views.
 
         Raises:
