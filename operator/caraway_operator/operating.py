@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import kopf
 
@@ -134,6 +135,8 @@ class Operator:
             standalone=True,
             clusterwide=not self.namespaces,
             namespaces=list(self.namespaces),
+            # Otherwise kopf asks for the user's name, which a container may not have.
+            identity=cast(Any, self.identity),
         )
 
     async def _wait_for_kinds(self) -> None:

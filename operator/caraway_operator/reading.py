@@ -15,8 +15,8 @@ from caraway_operator.spec import declared, parsing
 from caraway_operator.status import Facts
 
 _SOURCES_S = 45.0
-_FRESH_S = 15.0
-"""Sources are read again after so long where a ConfigMap of the user is among them."""
+FRESH_S = 15.0
+"""After so long they are read again where one is missing, or a ConfigMap of the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +95,9 @@ class Reader:
 
     def _is_due(self, kept: Remembered, cluster: Object) -> bool:
         """Tell whether the Secrets and ConfigMaps are to be read again."""
-        is_users = bool((cluster.get("spec") or {}).get("manifestFrom"))
+        is_users = bool((cluster.get("spec") or {}).get("manifestFrom") or kept.sources.missing)
         age = self._clock() - kept.read_at
-        return kept.of != _of(cluster) or age >= (_FRESH_S if is_users else _SOURCES_S)
+        return kept.of != _of(cluster) or age >= (FRESH_S if is_users else _SOURCES_S)
 
     def built(self, kept: Remembered, wanted: Wanted) -> list[Object]:
         """Build the objects, unless they are those of last time."""

@@ -22,7 +22,7 @@ from caraway_operator.kube.planning import Owner, Plan
 from caraway_operator.manifests import Wanted
 from caraway_operator.naming import EXECUTOR, SCHEDULER
 from caraway_operator.progress import Progress
-from caraway_operator.reading import Read, Reader
+from caraway_operator.reading import FRESH_S, Read, Reader
 from caraway_operator.remembering import Remembered
 from caraway_operator.sampling import Sampler
 from caraway_operator.scheduler_link import ExecutorView, Link, LinkError, Target
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 RESYNC_S = 60.0
 _SOON_S = 2.0
 _ROLLING_S = 5.0
-_FRESH_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,7 @@ class Reconciler:
                 await self._recorder.tell(
                     cluster, Happening("SpecRefused", problem, "Check", "Warning")
                 )
-            return await self._say(cluster, kept, facts, doing, _FRESH_S)
+            return await self._say(cluster, kept, facts, doing, FRESH_S)
         facts = replace(read.facts, was_ready=doing.was_ready)
         if read.wanted.spec.paused:
             return await self._say(cluster, kept, replace(facts, is_paused=True), doing, RESYNC_S)
@@ -141,7 +140,7 @@ class Reconciler:
             decided.progress, was_ready=decided.progress.was_ready or status.is_ready(facts)
         )
         outcome = await self._say(
-            cluster, kept, facts, doing, _again_s(wanted.spec, decided, written)
+            cluster, kept, facts, doing, _again_s(wanted.spec, decided, written, failures)
         )
         for happening in happenings(facts, self._status(cluster, kept), written, decided):
             await self._recorder.tell(cluster, happening)
@@ -289,12 +288,14 @@ def _fixed(settled: Sequence[Object], live: Mapping[Ref, Object], plan: Plan) ->
     ]
 
 
-def _again_s(spec: ClusterSpec, decided: Decided, written: Written) -> float:
+def _again_s(
+    spec: ClusterSpec, decided: Decided, written: Written, failures: Sequence[str]
+) -> float:
     if written.is_away or decided.begin or decided.undo or decided.progress.drain:
         return _SOON_S
     if decided.is_rolling or decided.is_scaling or written.failures:
         return _ROLLING_S
-    if spec.executor.max_replicas is not None or spec.manifest_from is not None:
+    if spec.executor.max_replicas is not None or spec.manifest_from is not None or failures:
         return sampling.EVERY_S
     return RESYNC_S
 

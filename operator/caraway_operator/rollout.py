@@ -89,7 +89,12 @@ def decide(scene: Scene) -> Rollout:
     head_done = others_done and HEAD not in pending and _is_complete(scene, HEAD)
     if STATE in pending and not head_done and _serves(scene, STATE):
         hold.add(STATE)
-    found = replace(executors, hold=frozenset(hold), touches_executors=executors.is_active)
+    found = replace(
+        executors,
+        hold=frozenset(hold),
+        touches_executors=executors.is_active,
+        evict=(*executors.evict, *_stuck(scene, pending)),
+    )
     return _told(scene, found, pending)
 
 
@@ -243,6 +248,23 @@ def _has_canary(scene: Scene, executors: Rollout) -> bool:
 def _is_refused(scene: Scene, pod: PodView) -> bool:
     """Tell whether it is there, and only waits for schedulers of its own version."""
     return any(each.id == pod.name and each.is_refused for each in scene.executors or ())
+
+
+def _stuck(scene: Scene, pending: Collection[str]) -> list[PodView]:
+    """Return pods of head and state that do not work, and that a StatefulSet may wait for."""
+    settled = {
+        component: there
+        for component, there in scene.sets.items()
+        if component in (HEAD, STATE) and component not in pending and there.is_observed
+    }
+    return [
+        pod
+        for pod in scene.pods
+        if pod.component in settled
+        and pod.revision != settled[pod.component].revision
+        and not pod.is_ready
+        and not pod.is_leaving
+    ]
 
 
 def _broken_tail(outdated: Sequence[PodView]) -> list[PodView]:

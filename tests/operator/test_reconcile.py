@@ -2,10 +2,13 @@
 
 import json
 import logging
+from typing import Any
 
+import jsonschema
 import pytest
 
 from caraway_operator.kube.kinds import CLUSTER, LIMITS
+from caraway_operator.spec import crd
 from tests.operator.looking import Bench, bench
 
 
@@ -255,3 +258,33 @@ async def test_certificates_are_made_kept_and_made_anew_in_time() -> None:
         assert at.api.get("Secret", "shop-tls")["data"] != first
         assert at.api.get("Secret", "shop-ca")["data"] == authority
         assert at.status()["phase"] == "Ready"
+
+
+async def test_what_is_said_is_what_the_crd_lets_through() -> None:
+    """What it dropped would be missing the next time, and written for ever."""
+    schema = crd.cluster()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    said = schema["properties"]["status"]
+    async with bench() as at:
+        at.create(executor={"replicas": 3}, tls={"enabled": True})
+        await at.settle()
+        at.link.busy.add("shop-executor-2")
+        at.change(executor={"replicas": 2})
+        await at.turn()
+
+        assert at.status()["progress"]["drain"]
+        assert unknown(at.status(), said) == []
+        jsonschema.validate(at.status(), said)
+
+
+def unknown(value: Any, schema: Any, path: str = "status") -> list[str]:
+    """Name what the API server would drop."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return []
+    if isinstance(value, dict):
+        known = schema.get("properties") or {}
+        found = [f"{path}.{key}" for key in value if key not in known]
+        inner = (unknown(value[key], known[key], f"{path}.{key}") for key in value if key in known)
+        return [*found, *(each for names in inner for each in names)]
+    if isinstance(value, list):
+        return [each for one in value for each in unknown(one, schema["items"], f"{path}[]")]
+    return []

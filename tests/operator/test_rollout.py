@@ -285,3 +285,42 @@ def test_what_kubernetes_has_not_noticed_yet_is_waited_for() -> None:
     found = rollout.decide(replace(scene, sets={**scene.sets, EXECUTOR: unseen}))
 
     assert (found.is_active, found.begin, found.partition) == (True, None, 3)
+
+
+def test_a_head_that_does_not_work_is_removed_where_a_new_one_waits() -> None:
+    sim = Sim()
+    scene = sim.scene()
+    head = replace(scene.sets[HEAD], ready=0, updated=0, revision="new")
+    broken = PodView("shop-head-0", "u", HEAD, is_ready=False, revision="old", trouble=CRASH)
+    pods = [*(pod for pod in scene.pods if pod.component != HEAD), broken]
+
+    found = rollout.decide(replace(scene, sets={**scene.sets, HEAD: head}, pods=pods))
+
+    assert found.evict == (broken,)
+
+
+def test_executors_are_replaced_without_a_drain_where_no_scheduler_serves() -> None:
+    sim = Sim(wanted="new")
+    sim.turn()
+    scene = sim.scene()
+    idle = replace(scene.sets[SCHEDULER], ready=0)
+
+    found = rollout.decide(
+        replace(scene, sets={**scene.sets, SCHEDULER: idle}, executors=None, is_capable=False)
+    )
+
+    assert (found.partition, found.begin) == (2, None)
+
+
+def test_an_executor_that_kubernetes_does_not_replace_is_removed() -> None:
+    sim = Sim(wanted="new")
+    sim.turn()
+    scene = sim.scene()
+    lowered = replace(scene.sets[EXECUTOR], partition=2)
+    scene = replace(scene, sets={**scene.sets, EXECUTOR: lowered})
+    first = rollout.decide(scene)
+
+    late = rollout.decide(replace(scene, step=first.step, since=first.since, now=scene.now + 31))
+
+    assert first.evict == ()
+    assert [pod.name for pod in late.evict] == [f"{NAME}-2"]
