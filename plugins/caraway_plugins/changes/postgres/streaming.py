@@ -68,7 +68,6 @@ class Stream:
                     slot_name=self._place.slot,
                     start_lsn=positions.lsn_text(self._at.lsn),
                     options=options,
-                    status_interval=self._limits.beat_s,
                 )
 
         await asyncio.to_thread(ask)

@@ -1,5 +1,6 @@
 """A table that is followed, over a real server."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import PositionLostError
 from caraway_plugins.changes.postgres import reading
 from caraway_plugins.changes.postgres.streaming import Limits
+from tests.kit.deadlines import eventually
 from tests.plugins.changes.postgres.conftest import Followed
 
 
@@ -209,6 +211,51 @@ async def test_a_table_that_goes_is_noticed_though_the_log_does_not_say_so(
         with pytest.raises(DatasetError, match="is not in the database"):
             while True:
                 await feed.next()
+
+
+async def test_the_server_hears_of_us_while_a_batch_is_applied(followed: Followed) -> None:
+    def heard() -> Any:
+        return followed.server.rows("SELECT reply_time FROM pg_stat_replication")
+
+    async with followed.following(Limits(beat_s=0.02)) as feed:
+        await feed.load()
+        followed.sql("INSERT INTO $t VALUES (3, 'three')")
+        await feed.next()
+        first = heard()
+
+        async def again() -> bool:
+            return bool(heard() > first)
+
+        await eventually(again, "the server heard of us again")
+
+
+async def test_a_load_that_has_to_wait_can_be_cancelled(followed: Followed) -> None:
+    busy = followed.server.connect()
+    busy.autocommit = False
+    try:
+        with busy.cursor() as cursor:
+            cursor.execute(f"INSERT INTO {followed.table} VALUES (3, 'not yet')")
+        async with followed.following() as feed:
+            loading = asyncio.ensure_future(anext(feed.batches))
+
+            async def waits() -> bool:
+                return bool(
+                    followed.server.rows(
+                        "SELECT FROM pg_stat_activity WHERE backend_type = 'walsender' "
+                        "AND wait_event_type = 'Lock'"
+                    )
+                )
+
+            await eventually(waits, "the slot waits for the transaction")
+            loading.cancel()
+            async with asyncio.timeout(5):
+                await asyncio.gather(loading, return_exceptions=True)
+        assert loading.cancelled()
+    finally:
+        busy.close()
+    async with followed.following() as feed:
+        await feed.load()
+    assert notes(followed) == {1: "one", 2: "two"}
 
 
 async def test_confirmed_log_is_let_go_of(followed: Followed) -> None:
