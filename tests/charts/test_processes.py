@@ -80,7 +80,7 @@ def test_rendered_pods_become_a_cluster_that_answers(folder: Path) -> None:
             "the job has succeeded", 60,
         )  # fmt: skip
         result = httpx.get(f"{api}/v1/queries/{job['query_id']}", timeout=60).json()
-        assert result["result"]["total_row_count"] == 20, json.dumps(result)[:500]
+        assert result["manifest"]["total_row_count"] == 20, json.dumps(result)[:500]
         stored = list((folder / "caraway-state-0" / "store").rglob("*.arrow"))
         assert stored, "the store holds no chunk"
 
