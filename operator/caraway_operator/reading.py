@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from caraway_operator import deciding, limits, sources
+from caraway_operator import deciding, gating, limits, sources
 from caraway_operator.known import Known
 from caraway_operator.kube.client import Kube
 from caraway_operator.kube.kinds import Object
@@ -106,7 +106,10 @@ class Reader:
             tuple(sorted(wanted.secrets.items())),
         )  # fmt: skip
         if kept.built[0] != of:
-            kept.built = (of, deciding.stamped(build(wanted)))
+            executor = wanted.spec.executor
+            has_executors = executor.replicas > 0 or executor.max_replicas is not None
+            made = gating.gated(build(wanted), has_executors)
+            kept.built = (of, deciding.stamped(made))
         return kept.built[1]
 
 

@@ -1,0 +1,39 @@
+from typing import Any
+
+from caraway_operator.growing import Growth, growths, is_only_size
+
+
+def stateful_set(size: str, storage_class: str = "fast") -> dict[str, Any]:
+    spec = {"resources": {"requests": {"storage": size}}, "storageClassName": storage_class}
+    templates = [{"metadata": {"name": "data"}, "spec": spec}]
+    return {
+        "kind": "StatefulSet",
+        "metadata": {"name": "shop-executor"},
+        "spec": {"volumeClaimTemplates": templates},
+    }
+
+
+def claim(name: str, size: str, **metadata: str) -> dict[str, Any]:
+    spec = {"resources": {"requests": {"storage": size}}}
+    return {"metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def test_claims_that_are_too_small_grow_and_no_others() -> None:
+    claims = [
+        claim("data-shop-executor-0", "10Gi"),
+        claim("data-shop-executor-1", "20480Mi"),
+        claim("data-shop-executor-2", "30Gi"),
+        claim("data-shop-executor-3", "10Gi", deletionTimestamp="now"),
+        claim("data-other-executor-0", "1Gi"),
+    ]
+
+    assert growths([stateful_set("20Gi")], claims) == [Growth("data-shop-executor-0", "20Gi")]
+    assert Growth("x", "20Gi").patch == {"spec": {"resources": {"requests": {"storage": "20Gi"}}}}
+
+
+def test_a_size_is_told_apart_from_what_can_never_change() -> None:
+    live = stateful_set("10Gi")
+    live["spec"]["volumeClaimTemplates"][0]["status"] = {"phase": "Pending"}
+
+    assert is_only_size(stateful_set("20Gi"), live)
+    assert not is_only_size(stateful_set("20Gi", "slow"), live)
