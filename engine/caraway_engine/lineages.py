@@ -1,6 +1,6 @@
 """The partitions of a version of a dataset in memory, each with a log as far as it was applied."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 
@@ -85,12 +85,14 @@ class Lineage:
     def is_held(self) -> bool:
         return bool(self._merged)
 
-    def let_go(self, before_s: float) -> None:
-        """Let go of what was not read since, but for what was read last."""
+    def let_go(self, before_s: float, standing: Container[str] = ()) -> None:
+        """Let go of what was not read since, but for what was read last, and what is to stay."""
         last_s = max((each.used_s for each in self._merged.values()), default=0.0)
         least_s = min(before_s, last_s)
         self._merged = {
-            group: each for group, each in self._merged.items() if each.used_s >= least_s
+            group: each
+            for group, each in self._merged.items()
+            if each.used_s >= least_s or all(name in standing for name in group[1])
         }
 
     def _groups(self, names: tuple[str, ...], count: int) -> list[Group]:

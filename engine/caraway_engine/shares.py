@@ -1,7 +1,6 @@
 """Files of a table, dealt out to the tasks that read it together. Pure."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -74,25 +73,21 @@ def place(files: tuple[ListedFile, ...], owners: tuple[str, ...]) -> tuple[tuple
 def place_buckets(count: int, owners: tuple[str, ...]) -> tuple[int, ...]:
     """Say for each bucket the number of its owner, by the names of the owners alone.
 
-    So all datasets cut into as many buckets have them in the same places, however large they are,
-    and no owner has more than one bucket above another. Owners that are numbered, as those of a
-    StatefulSet are, keep all that they can: another one takes only its own part, and what one
-    that is gone had goes to those that are left. Of others a little more moves.
+    So all datasets cut into as many buckets have them in the same places, however large they are.
+    Owners that are numbered, as those of a StatefulSet are, keep all that they can: another one
+    takes only its own part, and of one that is lost only that is spread over the others. No owner
+    has more than one bucket above another, but for the parts of numbers that are missing, which
+    fall by chance. Of owners without numbers a little more moves.
     """
     numbers = _numbers(owners)
     if numbers is None:
         return _by_score(count, owners)
     placed = _in_turn(count, max(numbers) + 1)
     present = {number: position for position, number in enumerate(numbers)}
-    sizes = Counter(number for number in placed if number in present)
-    found = []
-    for bucket, number in enumerate(placed):
-        if number not in present:
-            # Those with least come first, and among them chance decides.
-            number = min(numbers, key=lambda each: (sizes[each], -_score(str(bucket), str(each))))
-            sizes[number] += 1
-        found.append(present[number])
-    return tuple(found)
+    return tuple(
+        present[number] if number in present else present[_best(bucket, numbers)]
+        for bucket, number in enumerate(placed)
+    )
 
 
 @lru_cache(maxsize=_KEPT_DEALS)
@@ -120,6 +115,10 @@ def _numbers(owners: Sequence[str]) -> list[int] | None:
     # Were most of them missing, what these had would be most of all.
     is_dense = max(numbers) < _SPARSE * (len(numbers) + 1)
     return numbers if is_dense and len(set(numbers)) == len(numbers) else None
+
+
+def _best(bucket: int, numbers: Sequence[int]) -> int:
+    return max(numbers, key=lambda number: (_score(str(bucket), str(number)), number))
 
 
 def _in_turn(count: int, owners: int) -> list[int]:

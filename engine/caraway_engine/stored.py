@@ -159,6 +159,7 @@ class View:
             ExecutionError: the version has no such piece.
             QueryError: they cannot be merged, or do not fit.
         """
+        self._version.stand_by(names)
         if self._is_plain:
             check_present([self.share(names, chunks)])
             return sum(each.row_count for name in names for each in self._version.infos(name))
@@ -217,7 +218,9 @@ class View:
             last = max((each.used_s for each in self._shares.values()), default=0.0)
             least = min(before_s, last)
             self._shares = {
-                names: each for names, each in self._shares.items() if each.used_s >= least
+                names: each
+                for names, each in self._shares.items()
+                if each.used_s >= least or names in self._version.standing
             }
         finally:
             self._lock.release()
@@ -258,6 +261,8 @@ class Version:
         self.partitions = partitions
         self.clock = clock
         self.merging = Lock()
+        self.standing: frozenset[tuple[str, ...]] = frozenset()
+        """Shares that stay in memory, read or not: another executor may be lost that reads them."""
         self._pieces = _pieces(spec)
         self.names = tuple(self._pieces)
         """The names of its pieces, in the order of the rows."""
@@ -338,9 +343,15 @@ class Version:
             view.let_go(before_s)
         if self.merging.acquire(blocking=False):
             try:
-                self._lineage.let_go(before_s)
+                standing = frozenset(name for names in self.standing for name in names)
+                self._lineage.let_go(before_s, standing)
             finally:
                 self.merging.release()
+
+    def stand_by(self, names: tuple[str, ...]) -> None:
+        """Keep a share that was loaded, if several executors are to have each."""
+        if self.spec.replicas > 1:
+            self.standing |= {names}
 
     def pieces(self) -> tuple[ListedFile, ...]:
         return pieces(self.spec)

@@ -115,14 +115,16 @@ def test_an_owner_that_comes_takes_its_part_and_nothing_else_moves(count: int, o
     assert _is_even(new, owners + 1)
 
 
+@pytest.mark.parametrize("first", [0, 1])
 @pytest.mark.parametrize("lost", range(5))
-def test_of_an_owner_that_goes_only_its_own_buckets_move(lost: int) -> None:
-    before = tuple(f"e{number}" for number in range(5))
-    after = tuple(name for name in before if name != f"e{lost}")
+def test_of_an_owner_that_goes_only_its_own_buckets_move(lost: int, first: int) -> None:
+    before = tuple(f"e{number}" for number in range(first, first + 5))
+    gone = before[lost]
+    after = tuple(name for name in before if name != gone)
     old = [before[owner] for owner in place_buckets(64, before)]
     new = place_buckets(64, after)
-    assert all(was in (f"e{lost}", after[now]) for was, now in zip(old, new, strict=True))
-    assert _is_even(new, 4)
+    assert all(was in (gone, after[now]) for was, now in zip(old, new, strict=True))
+    assert max(Counter(new).values()) <= 1.5 * 64 / 4
 
 
 @pytest.mark.parametrize("names", [("b", "a", "c"), ("x1", "y2", "z3"), ("n1", "n999999")])
@@ -135,7 +137,7 @@ def test_owners_without_numbers_have_even_parts(names: tuple[str, ...]) -> None:
 
 
 def test_the_next_owner_is_the_one_that_takes_over() -> None:
-    names = tuple(f"e{number}" for number in range(4))
+    names = ("e0", "e1", "e2", "e4")
     ranks = ranked(32, names, 2)
     for lost, name in enumerate(names):
         left = tuple(each for each in names if each != name)
