@@ -52,9 +52,10 @@ class Emulator(kmock.KubernetesEmulator):
         self._owned: dict[tuple[Ref, str], Object] = {}
         self._events: list[tuple[int, str, Object]] = []
         self._news = asyncio.Condition()
-        self.versions = itertools.count(1000)
+        self.versions = itertools.count(1001)
         self.version = 1000
         self._closed = asyncio.Event()
+        self._expired = 0
         for kind in (*KINDS.values(), *_OF_KOPF):
             if not kind.is_optional:
                 self.serve(kind)
@@ -98,6 +99,11 @@ class Emulator(kmock.KubernetesEmulator):
 
     def remove(self, kind: str, name: str) -> None:
         self._delete(Ref(kind, "web", name))
+
+    def expire(self) -> None:
+        """Tell every watch that what it has seen is too old."""
+        self._expired = self.version = next(self.versions)
+        self._wake()
 
     # Requests
 
@@ -252,7 +258,9 @@ class Emulator(kmock.KubernetesEmulator):
         self.version = next(self.versions)
         object_["metadata"]["resourceVersion"] = str(self.version)
         self._events.append((self.version, type_, copy.deepcopy(object_)))
+        self._wake()
 
+    def _wake(self) -> None:
         async def wake() -> None:
             async with self._news:
                 self._news.notify_all()
@@ -266,8 +274,16 @@ class Emulator(kmock.KubernetesEmulator):
         position = 0
         while not self._closed.is_set():
             async with self._news:
-                while position >= len(self._events) and not self._closed.is_set():
+                while (
+                    position >= len(self._events)
+                    and not self._closed.is_set()
+                    and at >= self._expired
+                ):
                     await self._news.wait()
+            if at < self._expired:
+                error = {"type": "ERROR", "object": {"code": 410, "message": "too old"}}
+                await response.write(json.dumps(error).encode() + b"\n")
+                break
             fresh, position = self._events[position:], len(self._events)
             for version, type_, object_ in fresh:
                 if (
