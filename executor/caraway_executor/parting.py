@@ -62,7 +62,7 @@ class Parting:
         found = [index for index in found if index < self._width]
         if len(found) != 1:
             raise _fault(f"it has {len(found) or 'no'} columns '{term.column}'")
-        return found[0]
+        return int(found[0])
 
     def _combined(self, rows: pa.RecordBatch) -> _Coded:
         """Code rows by all terms together."""

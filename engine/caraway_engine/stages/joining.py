@@ -169,14 +169,11 @@ def _put_together(rel: Rel, left: Part, right: Part) -> Part:
     group = groups.pop() if len(groups) == 1 else None
     if part.layout != "partitions" and group is None:
         return part
-    is_in_place = group is not None and not left.is_everywhere and not right.is_everywhere
     keys = _keys_after(rel, left, right)
-    return replace(
-        part,
-        keys=keys,
-        group=group if keys else None,
-        colocated=tuple(dict.fromkeys([*part.colocated, *([group] if is_in_place else [])])),
-    )
+    colocated = part.colocated
+    if group is not None and not left.is_everywhere and not right.is_everywhere:
+        colocated = tuple(dict.fromkeys((*colocated, group)))
+    return replace(part, keys=keys, group=group if keys else None, colocated=colocated)
 
 
 def _keys_after(rel: Rel, left: Part, right: Part) -> tuple[int, ...] | None:

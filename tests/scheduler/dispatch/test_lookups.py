@@ -40,7 +40,7 @@ class Calls:
         cluster.fleet.execute = counted  # type: ignore[method-assign]
         cluster.tallies.planned = self._plan  # type: ignore[method-assign]
 
-    def _plan(self, _duration_ms: float) -> None:
+    def _plan(self, duration_ms: float) -> None:
         self.planned += 1
 
 
