@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import kopf
 
-from caraway_operator import handlers, naming
+from caraway_operator import handlers, limit_maps, naming
 from caraway_operator.controller import Controller, Look
 from caraway_operator.known import Key, Known, key
 from caraway_operator.kube import errors, watching
 from caraway_operator.kube.access import Access
 from caraway_operator.kube.client import Kube
 from caraway_operator.kube.events import Recorder
-from caraway_operator.kube.kinds import CLUSTER, LIMITS, WATCHED, Kind, Object
+from caraway_operator.kube.kinds import CLUSTER, CONFIG_MAP, LIMITS, WATCHED, Kind, Object
 from caraway_operator.kube.objects import Objects
 from caraway_operator.metrics import Tallies
 from caraway_operator.reconcile import Reconciler
@@ -60,7 +60,10 @@ class Operator:
         reconciler.kinds = frozenset(kind.name for kind in optional)
         kinds = [kind for kind in WATCHED if not kind.is_optional or kind in optional]
         async with asyncio.TaskGroup() as group:
-            watchers = watching.watchers(self.kube, kinds, self.namespaces, SELECTOR, self.objects)
+            watchers = [
+                *watching.watchers(self.kube, kinds, self.namespaces, SELECTOR, self.objects),
+                *self._limit_maps(controller),
+            ]
             tasks = [group.create_task(watcher.run()) for watcher in watchers]
             for watcher in watchers:
                 # What is there must be known before anything is judged to be missing.
@@ -76,6 +79,17 @@ class Operator:
             await self._watch(controller)
             for task in tasks:
                 task.cancel()
+
+    def _limit_maps(self, controller: Controller) -> list[watching.Watcher]:
+        def changed(namespace: str) -> None:
+            for where, name in self.known.clusters:
+                if where == namespace:
+                    controller.poke(where, name)
+
+        maps = limit_maps.LimitMaps(self.known, changed)
+        return watching.watchers(
+            self.kube, [CONFIG_MAP], self.namespaces, limit_maps.SELECTOR, maps
+        )
 
     def _look(self, reconciler: Reconciler) -> Look:
         async def look(which: Key) -> float | None:

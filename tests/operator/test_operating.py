@@ -94,6 +94,24 @@ async def test_clusters_are_made_changed_repaired_and_forgotten() -> None:
         assert not at.api.names("StatefulSet")
 
 
+async def test_limits_are_followed_wherever_they_stand() -> None:
+    async with running() as at:
+        labels = {"caraway.dev/limits": "true"}
+        made = {"kind": "ConfigMap", "metadata": {"name": "plan", "labels": labels}}
+        at.api.put({**made, "data": {"limits.yaml": "replicas: 1"}})
+        at.create()
+        await at.until("Ready")
+        assert at.api.get(CLUSTER.name, "shop")["status"]["executorsReady"] == "1/1"
+
+        at.api.put({"kind": "CarawayLimits", "metadata": {"name": "more"}, "spec": {"apps": 5}})
+        at.api.remove("ConfigMap", "plan")
+
+        async def has_two() -> bool:
+            return bool(at.api.get(CLUSTER.name, "shop")["status"]["executorsReady"] == "2/2")
+
+        await eventually(has_two, "there are two executors")
+
+
 async def test_kopf_writes_nothing_of_its_own() -> None:
     async with running() as at:
         at.create()

@@ -1,4 +1,5 @@
 from caraway_operator.kube.kinds import CLUSTER
+from caraway_operator.scheduler_link import Target
 from tests.operator.looking import Bench, bench
 
 
@@ -35,6 +36,24 @@ async def test_executors_go_one_by_one_and_drain_first() -> None:
         assert at.link.asked == ["drain shop-executor-2", "drain shop-executor-1"]
         assert (at.replicas(), at.status()["phase"]) == (1, "Ready")
         assert "drain" not in at.status()["progress"]
+
+
+async def test_a_drain_is_kept_before_it_is_asked_for() -> None:
+    """Or a process that ends between the two leaves an executor without work for ever."""
+    async with bench() as at:
+        await up(at)
+        kept: list[str] = []
+        drain = at.link.drain
+
+        async def look_first(target: Target, executor: str) -> None:
+            kept.append(at.status()["progress"]["drain"]["executor"])
+            await drain(target, executor)
+
+        at.link.drain = look_first  # type: ignore[method-assign]
+        at.change(executor={"replicas": 2})
+        await at.turn()
+
+        assert kept == ["shop-executor-2"]
 
 
 async def test_a_busy_executor_is_waited_for_but_not_for_ever() -> None:

@@ -1,25 +1,41 @@
-"""Keeps `Objects` as the API has them: a list, then a watch, then again from where it ended."""
+"""Keeps objects as the API has them: a list, then a watch, then again from where it ended."""
 
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from caraway_operator.kube import errors
 from caraway_operator.kube.client import Kube
-from caraway_operator.kube.kinds import Kind, Object, ref
-from caraway_operator.kube.objects import Objects
+from caraway_operator.kube.kinds import Kind, Object, Ref, ref
 
 logger = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
 
 
+class Sink(Protocol):
+    """Takes what a watcher sees."""
+
+    def put(self, object_: Object) -> None:
+        """Take an object as it is now."""
+        ...
+
+    def drop(self, which: Ref, uid: str = "") -> None:
+        """Forget an object."""
+        ...
+
+    def replace(self, kind: Kind, namespaces: Iterable[str] | None, found: list[Object]) -> None:
+        """Take a whole listing: what it does not name is gone."""
+        ...
+
+
 class Watcher:
     """Watches one kind in one namespace, or everywhere."""
 
     def __init__(
-        self, kube: Kube, kind: Kind, namespace: str | None, selector: str, objects: Objects
+        self, kube: Kube, kind: Kind, namespace: str | None, selector: str, objects: Sink
     ) -> None:
         self._kube = kube
         self._kind = kind
@@ -77,7 +93,7 @@ def watchers(
     kinds: Sequence[Kind],
     namespaces: Sequence[str],
     selector: str,
-    objects: Objects,
+    objects: Sink,
 ) -> list[Watcher]:
     """Return a watcher of each kind in each namespace; no namespaces are all of them."""
     return [
