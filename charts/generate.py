@@ -54,6 +54,7 @@ def schema(cluster_spec: Schema) -> Schema:
     """Return the schema of the values. `cluster_spec` is that of the CRD."""
     operator = closed(
         enabled=FLAG,
+        external=FLAG,
         replicas=COUNT,
         watchNamespaces={"type": "array", "items": NAME, "uniqueItems": True},
         image=IMAGE,

@@ -205,6 +205,13 @@ def test_a_digest_is_taken_instead_of_a_tag() -> None:
     assert container["image"] == "caraway:next"
 
 
+def test_a_cluster_can_be_left_to_the_operator_of_another_release() -> None:
+    found = helm.render({"operator": {"external": True}})
+    assert {each["kind"] for each in found} == {"CarawayCluster", "Pod"}
+    without = helm.render({"operator": {"external": True, "enabled": False}})
+    assert without == found
+
+
 def test_routes_of_a_gateway() -> None:
     gateway = {
         "enabled": True, "flight": True, "parentRefs": [{"name": "public"}],

@@ -1,5 +1,14 @@
 {{/* Names, images and the cluster's spec: what the templates share. */}}
 
+{{/* Whether this release has an operator, and whether any looks after its cluster. */}}
+{{- define "caraway.installsOperator" -}}
+{{- if and .Values.operator.enabled (not .Values.operator.external) }}true{{ end -}}
+{{- end }}
+
+{{- define "caraway.hasOperator" -}}
+{{- if or .Values.operator.enabled .Values.operator.external }}true{{ end -}}
+{{- end }}
+
 {{- define "caraway.operator.name" -}}
 {{ printf "%s-operator" (.Release.Name | trunc 54 | trimSuffix "-") }}
 {{- end }}

@@ -2,7 +2,7 @@
 caraway_operator.manifests; a test renders both and compares. */}}
 
 {{- define "caraway.isStandalone" -}}
-{{- if and .Values.cluster.enabled (not .Values.operator.enabled) }}true{{ end -}}
+{{- if and .Values.cluster.enabled (not (include "caraway.hasOperator" .)) }}true{{ end -}}
 {{- end }}
 
 {{/* Everything that the objects are made of, as YAML: name, spec with the CRD's defaults, manifest. */}}
