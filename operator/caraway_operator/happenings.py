@@ -1,7 +1,6 @@
 """What users are told as events, from what was decided and done. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from caraway_operator.deciding import Decided
 from caraway_operator.kube.events import Happening
@@ -10,9 +9,7 @@ from caraway_operator.status import Facts
 from caraway_operator.writing import Written
 
 
-def happenings(
-    facts: Facts, status: Mapping[str, Any], written: Written, decided: Decided
-) -> Iterator[Happening]:
+def happenings(facts: Facts, written: Written, decided: Decided) -> Iterator[Happening]:
     """Yield what is worth telling; whoever tells leaves repetitions out."""
     if written.created:
         yield Happening("Created", f"made {_names(written.created)}", "Create")

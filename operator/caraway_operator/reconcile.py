@@ -142,7 +142,7 @@ class Reconciler:
         outcome = await self._say(
             cluster, kept, facts, doing, _again_s(wanted.spec, decided, written, failures)
         )
-        for happening in happenings(facts, self._status(cluster, kept), written, decided):
+        for happening in happenings(facts, written, decided):
             await self._recorder.tell(cluster, happening)
         return replace(outcome, written=written, failed=bool(written.failures))
 

@@ -203,11 +203,13 @@ def _told(scene: Scene, rollout: Rollout, pending: Collection[str]) -> Rollout:
         there = scene.sets.get(component)
         if there is None or component in rollout.hold or trouble:
             continue
-        unfinished = there.updated < there.replicas or not there.is_observed
-        if component in pending or unfinished:
+        wanted = f"{component}:{scene.templates.get(component, '')}"
+        is_mixed = there.updated < there.present
+        # Once begun it lasts until all pods are ready.
+        is_begun = scene.step == wanted and not there.is_complete
+        if component in pending or is_mixed or is_begun:
             is_active = True
-            step = f"{component}:{scene.templates.get(component, '')}"
-            message = f"the {component} is replaced"
+            step, message = wanted, f"the {component} is replaced"
             trouble = _trouble_of(scene, component)
     if not is_active:
         return rollout

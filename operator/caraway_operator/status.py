@@ -135,7 +135,9 @@ def _phase(facts: Facts) -> _Said:
         return _Said("RollingOut", facts.rollout)
     if facts.is_scaling or _is_counting(facts):
         return _Said("Scaling", facts.scaling or "executors start or stop")
-    return _Said("Degraded", f"not ready: {', '.join(_missing(facts))}")
+    if missing := _missing(facts):
+        return _Said("Degraded", f"not ready: {', '.join(missing)}")
+    return _Said("Scaling", "pods that are not needed any more stop")
 
 
 def _coming(facts: Facts, trouble: Trouble | None) -> _Said:

@@ -324,3 +324,28 @@ def test_an_executor_that_kubernetes_does_not_replace_is_removed() -> None:
 
     assert first.evict == ()
     assert [pod.name for pod in late.evict] == [f"{NAME}-2"]
+
+
+def test_a_scheduler_is_being_replaced_until_the_new_one_is_ready() -> None:
+    sim = Sim()
+    scene = sim.scene()
+    # The new pod waits for its first executor, the old one serves.
+    both = replace(scene.sets[SCHEDULER], present=2, ready=1, updated=1)
+    first = rollout.decide(replace(scene, sets={**scene.sets, SCHEDULER: both}))
+    coming = replace(scene.sets[SCHEDULER], ready=0)
+
+    last = rollout.decide(
+        replace(scene, sets={**scene.sets, SCHEDULER: coming}, step=first.step, since=first.since)
+    )
+
+    assert (first.is_active, first.message) == (True, "the scheduler is replaced")
+    assert last.is_active
+
+
+def test_a_scheduler_that_restarts_or_is_added_is_no_rollout() -> None:
+    scene = Sim().scene()
+    restarting = replace(scene.sets[SCHEDULER], ready=0)
+    added = replace(scene.sets[SCHEDULER], replicas=2)
+
+    for there in (restarting, added):
+        assert not rollout.decide(replace(scene, sets={**scene.sets, SCHEDULER: there})).is_active

@@ -82,6 +82,11 @@ def test_a_cluster_that_is_as_it_should_be() -> None:
         (replace(facts(), is_scaling=True, scaling="shop-executor-2 drains"), "Scaling"),
         (replace(facts(), wish={**WISH, EXECUTOR: 3}), "Scaling"),
         (replace(facts(), problems=["spec.x: no"]), "Ready"),
+        (
+            replace(facts(), sets={**facts().sets, SCHEDULER: replace(
+                a_set(SCHEDULER, 1), present=2)}),
+            "Scaling",
+        ),
         (replace(facts(), is_stopped=True), "Scaling"),
         (
             Facts("shop", "web", 1, is_stopped=True,
