@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from caraway_core.changes import Op
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
@@ -18,6 +19,7 @@ from caraway_core.tables import Keys, Lookup, StoredTable
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_executor.looking_up import RowsStream
+from tests.kit.changes import bucketed, logged
 from tests.kit.engine import snapshot
 from tests.kit.stored import parted, path_of, stored
 
@@ -258,3 +260,33 @@ async def test_a_lookup_reads_what_is_not_in_memory(tmp_path: Path) -> None:
             for number in range(100):
                 sql = f"SELECT id FROM t WHERE id = {number}"
                 await one.execute(new_query_id(), Statement(sql, {}))
+
+
+async def test_each_lookup_reads_the_position_that_its_statement_names(tmp_path: Path) -> None:
+    rows = pa.table({"id": range(100), "v": range(100), "g": range(100)})
+    keys = Keys(("id",), indexes=(Lookup(("v",)),))
+    spec = await bucketed(tmp_path, rows, 4, "id", keys)
+    moved = (Op.DELETE, {"id": 7}), (Op.UPSERT, {"id": 500, "v": 7})
+    entries = [
+        await logged(tmp_path, spec, (Op.UPSERT, {"id": 7, "v": 70}), number=1),
+        await logged(tmp_path, spec, *moved, number=2),
+    ]
+    logs = [tuple(entries[:count]) for count in range(3)]
+    asked = (
+        "SELECT v FROM t WHERE id = 7",
+        "SELECT * FROM v WHERE id IN (7, 500)",
+        "SELECT id FROM t WHERE v = 7",
+        "SELECT id, v FROM t WHERE v = 70",
+    )
+    async with executor(spec) as one, executor(spec) as other:
+        for count in (0, 1, 2, 1, 0, 2, 2):
+            for sql in asked:
+                given = Statement(sql, {}, logs={spec.key: logs[count]})
+                # What is not a lookup: with a condition more that is always true.
+                plain = replace(given, sql=f"{sql} AND id + 0 = id")
+                stream = await one.execute(new_query_id(), given)
+                assert isinstance(stream, RowsStream)
+                expected = await other.execute(new_query_id(), plain)
+                assert not isinstance(expected, RowsStream)
+                assert stream.reads_only_catalog == expected.reads_only_catalog == (not count)
+                assert await answered(stream) == await answered(expected), (count, sql)
