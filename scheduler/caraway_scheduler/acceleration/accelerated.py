@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caraway_core import registry
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
@@ -78,7 +79,10 @@ class Accelerated:
         self.upkeep = Upkeep(head, plan.recipe, results, every_s)
         if plan.settings.refresh_mode == "changes":
             schema = partial(surroundings.schema, plan.name)
-            self.feed = Feed(head, results, schema, self._cut, self._changed)
+            can_begin_anew = dataset.connector in registry.CHANGE_SOURCES
+            self.feed = Feed(
+                head, results, schema, self._cut, self._changed, can_begin_anew=can_begin_anew
+            )
 
     def begin(self) -> None:
         name = self.plan.name

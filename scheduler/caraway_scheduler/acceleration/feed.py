@@ -18,11 +18,17 @@ import pyarrow as pa
 from caraway_core import changes
 from caraway_core.changes import Changes, LogEntry
 from caraway_core.errors import CarawayError, QueryError
+from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.acceleration import making
 from caraway_scheduler.acceleration.head import Head, MovedError
-from caraway_scheduler.acceleration.ingesting import QueueFullError, StreamStoppedError
+from caraway_scheduler.acceleration.ingesting import (
+    ChangesRefusedError,
+    QueueFullError,
+    StreamStoppedError,
+    Whence,
+)
 from caraway_scheduler.acceleration.version import Part, Version
 
 logger = logging.getLogger(__name__)
@@ -37,7 +43,7 @@ _TRIES = 16
 class _Request:
     changes: Changes
     request_id: str | None
-    position: str | None
+    source: Whence | None
     applied: "asyncio.Future[int]" = field(compare=False)
     has_begun: bool = False
 
@@ -52,12 +58,15 @@ class Feed:
         schema: Callable[[], pa.Schema],
         cut: Callable[[], PartitionBy],
         on_moved: Callable[[], None],
+        *,
+        can_begin_anew: bool = False,
     ) -> None:
         self._head = head
         self._results = results
         self._schema = schema
         self._cut = cut
         self._on_moved = on_moved
+        self._can_begin_anew = can_begin_anew
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._log_key, self._entries, self._base = "", 0, ""
         self._is_stopped = False
@@ -83,7 +92,8 @@ class Feed:
         head = self._head
         async with head.moving:
             if await head.look() is None:
-                if head.held is not None and head.held.version.origin:
+                is_other = head.held is not None and bool(head.held.version.origin)
+                if is_other and not self._can_begin_anew:
                     raise CarawayError(
                         "its rows were kept with another source, other columns or another primary "
                         "key, and came as changes, which cannot be loaded again; set these back, "
@@ -114,9 +124,11 @@ class Feed:
         made: Changes,
         request_id: str | None,
         deadline_s: float,
-        position: str | None = None,
+        source: Whence | None = None,
     ) -> int:
         """Apply the changes of one request; they are durable, and read by what comes after.
+
+        Those of a followed source are applied if it was read from where the dataset is.
 
         Raises:
             QueueFullError: there was no place in the queue, or no answer, within the time.
@@ -126,7 +138,7 @@ class Feed:
         name = self._head.name
         if self._is_stopped:
             raise StreamStoppedError(f"dataset '{name}' takes no changes any more")
-        request = _Request(made, request_id, position, asyncio.get_running_loop().create_future())
+        request = _Request(made, request_id, source, asyncio.get_running_loop().create_future())
         try:
             async with asyncio.timeout(deadline_s):
                 await self._waiting.put(request)
@@ -178,7 +190,7 @@ class Feed:
                     raise StreamStoppedError(f"dataset '{head.name}' has no rows to change")
                 assert head.held is not None
                 standing = head.held.version
-                new = _unknown(requests, standing.requests)
+                new = _in_order(_unknown(requests, standing.requests), standing, head.name)
                 try:
                     if new:
                         await self._move(standing, new)
@@ -199,12 +211,15 @@ class Feed:
         if joined.rows.num_rows:
             log = (*log, await self._write(standing, joined.rows))
         ids = [each.request_id for each in requests if each.request_id is not None]
-        positions = [each.position for each in requests if each.position is not None]
+        sources = [each.source for each in requests if each.source is not None]
+        added = len(log) - len(standing.log)
+        is_whole = sources[-1].is_whole if sources else not standing.pending
         version = head.next(
             standing,
             log=log,
-            position=positions[-1] if positions else standing.position,
+            position=sources[-1].position if sources else standing.position,
             requests=(*standing.requests, *ids)[-_KEPT_REQUESTS:],
+            pending=0 if is_whole else standing.pending + added,
         )
         before = head.held
         await head.flip(before, await head.load(version))
@@ -229,6 +244,24 @@ def _unknown(requests: Sequence[_Request], applied: Sequence[str]) -> list[_Requ
             new.append(each)
             known.add(each.request_id or "")
     return new
+
+
+def _in_order(requests: Sequence[_Request], standing: Version, name: TableName) -> list[_Request]:
+    """Refuse what a source said after another position than the one that the dataset is at.
+
+    It was read by somebody who did not know how far the dataset had come; so nothing is applied
+    twice, or left out.
+    """
+    position, good = standing.position, []
+    for each in requests:
+        if each.source is not None:
+            if (each.source.after or "") != position:
+                message = f"dataset '{name}' has moved on; its source is read from there again"
+                _fail(each, ChangesRefusedError(message))
+                continue
+            position = each.source.position
+        good.append(each)
+    return good
 
 
 def _keyed(chunk: ChunkInfo, key: str) -> ChunkInfo:

@@ -16,7 +16,7 @@ from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeSource, PositionLostError, SourceBatch
 from caraway_scheduler.acceleration import backoff
-from caraway_scheduler.acceleration.ingesting import Ingest
+from caraway_scheduler.acceleration.ingesting import Ingest, Whence
 
 logger = logging.getLogger(__name__)
 Tell = Callable[[CarawayError | None], None]
@@ -104,7 +104,8 @@ class Following:
                 "of the scheduler",
             )
 
-    async def _follow(self, position: str | None) -> None:
+    async def _follow(self, standing: str | None) -> None:
+        position = standing
         if position is not None and position == self._lost:
             position = None
         # The batch that is applied, and one that was read meanwhile.
@@ -112,7 +113,7 @@ class Following:
         tasks = [
             asyncio.create_task(self._read(position, ahead), name=f"read changes of {self._name}"),
             asyncio.create_task(
-                self._apply(position, ahead), name=f"apply changes of {self._name}"
+                self._apply(standing, ahead), name=f"apply changes of {self._name}"
             ),
             asyncio.create_task(self._hold(), name=f"hold {self._name}"),
         ]
@@ -157,7 +158,7 @@ class Following:
                     batch.changes,
                     None,
                     self._timing.apply_s,
-                    position=batch.position,
+                    source=Whence(position, batch.position, batch.is_whole),
                 )
                 position = batch.position
                 await self._source.confirm(position)

@@ -98,9 +98,9 @@ class Head:
         Raises:
             QueryError: it cannot be read, or does not fit, or has a key twice.
         """
-        rows = await self.maker.load(self.name, self.table(version), version.log)
+        rows = await self.maker.load(self.name, self.table(version), version.read_log)
         # Without a log a version of no keys has all the rows that were stored.
-        counts = rows is not None and bool(version.log or self.subject.keys)
+        counts = rows is not None and bool(version.read_log or self.subject.keys)
         return replace(version, live_rows=rows if counts else None)
 
     async def flip(self, before: HeldVersion | None, version: Version) -> None:
@@ -126,11 +126,11 @@ class Head:
         before = self.shown
         if before == version:
             return
-        if version.log or (before is not None and before.log):
-            self.maker.follow(table, version.log)
+        if version.read_log or (before is not None and before.read_log):
+            self.maker.follow(table, version.read_log)
         if before is None or before.key != version.key:
             await self._show(self.name, table)
-            if before is not None and before.log:
+            if before is not None and before.read_log:
                 # Statements that have begun know the log that they read; for a while longer
                 # there may be some that are about to.
                 loop = asyncio.get_running_loop()
@@ -161,6 +161,7 @@ class Head:
             origin=origin,
             cut=cut,
             log=(),
+            pending=0,
             live_rows=None,
         )
 

@@ -1,5 +1,6 @@
 """Where change events enter: what the route asks of the datasets that take them."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from caraway_core.changes import Changes
@@ -18,6 +19,19 @@ class QueueFullError(CarawayError):
 
 class StreamStoppedError(CarawayError):
     """The dataset is being unloaded or loaded anew; come back later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whence:
+    """Where changes of a followed source stand: after one position, and up to another.
+
+    They are refused where the dataset is at another position. Statements do not read them before
+    something `is_whole` has come.
+    """
+
+    after: str | None
+    position: str
+    is_whole: bool = True
 
 
 class Ingest(Protocol):
@@ -39,12 +53,12 @@ class Ingest(Protocol):
         request_id: str | None,
         deadline_s: float,
         *,
-        position: str | None = None,
+        source: Whence | None = None,
     ) -> int:
         """Make changes durable and visible, all or none; return how many events they came from.
 
-        With a `request_id` that was applied already, nothing is done again. A `position` is kept
-        with the changes, of which there may be none; it takes the place of the one before.
+        With a `request_id` that was applied already, nothing is done again. The position of a
+        followed `source` is kept with its changes, of which there may be none.
 
         Raises:
             QueueFullError: the time passed.

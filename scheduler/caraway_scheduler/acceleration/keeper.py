@@ -312,7 +312,7 @@ class Keeper:
     ) -> Version:
         """Have all rows stored; those of the base are among them, with its log."""
         head = self._head
-        logs = {base.key: base.log} if base is not None and base.log else {}
+        logs = {base.key: base.read_log} if base is not None and base.read_log else {}
         part = await head.maker.make(self._plan.name, sql, self._progressed, cut, logs)
         return head.anew(part, sql, cut)
 

@@ -23,7 +23,7 @@ from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.counting import Counting
 from caraway_scheduler.acceleration.head import Head
-from caraway_scheduler.acceleration.ingesting import ChangesRefusedError
+from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Whence
 from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker, Stored
 from caraway_scheduler.acceleration.refreshing import Refreshes, status
@@ -244,12 +244,12 @@ class Accelerations:
         request_id: str | None,
         deadline_s: float,
         *,
-        position: str | None = None,
+        source: Whence | None = None,
     ) -> int:
         """Apply changes to a dataset. Raises as `target` and `Feed.apply`."""
         feed = self._changing(name).feed
         assert feed is not None
-        return await feed.apply(changes, request_id, deadline_s, position)
+        return await feed.apply(changes, request_id, deadline_s, source)
 
     async def position(self, name: TableName) -> str | None:
         """Return how far the source of a dataset's changes was read. Raises as `target`."""

@@ -66,7 +66,7 @@ class SnapshotStore:
         if version is None:
             return None
         sql = f"SELECT * FROM {quoted(head.name)}"
-        logs = {version.key: version.log} if version.log else {}
+        logs = {version.key: version.read_log} if version.read_log else {}
         part = await self._maker.make(head.name, sql, lambda _: None, version.cut, logs)
         await self._describe(part, version)
         await self._remove_old()
@@ -169,7 +169,8 @@ class SnapshotStore:
 
 def state_of(version: Version) -> str:
     """Name what readers see of a version: equal where its rows are."""
-    return f"{version.key}/{version.log[-1].chunk.sha256 if version.log else ''}"
+    log = version.read_log
+    return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
 
 
 def _cut(written: Sequence[Any]) -> PartitionBy:

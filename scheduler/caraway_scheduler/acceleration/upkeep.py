@@ -82,7 +82,7 @@ class Upkeep:
                 return
             sql = self._recipe.rewritten(before.schema, now)
             part = await head.maker.make(head.name, sql, lambda _: None, before.cut)
-            version = head.next(before, parts=(part,), log=(), live_rows=None)
+            version = head.next(before, parts=(part,), log=(), pending=0, live_rows=None)
             version = await head.load(version)
             async with head.moving:
                 await head.flip(held, version)
@@ -92,17 +92,18 @@ class Upkeep:
         """Make one entry of many small ones, which cost every statement that reads them."""
         head = self._head
         held = head.ours
-        if held is None or not logs.tail(held.version.log):
+        if held is None or not _crumbs(held.version):
             return
         async with head.moving:
             held = await head.look()
-            count = logs.tail(held.version.log) if held else 0
+            count = _crumbs(held.version) if held else 0
             if held is None or not count:
                 return
             standing = held.version
             rows = await logs.read(self._results, standing.log[-count:])
             entry = await self._write(rows)
-            version = head.next(standing, log=(*standing.log[:-count], entry))
+            pending = standing.pending - count + 1 if standing.pending else 0
+            version = head.next(standing, log=(*standing.log[:-count], entry), pending=pending)
             with suppress(MovedError):
                 await head.flip(held, await head.load(version))
             await head.show()
@@ -120,10 +121,10 @@ class Upkeep:
             before = held.version
             sql = self._recipe.rewritten(before.schema, head.clock())
             part = await head.maker.make(
-                head.name, sql, lambda _: None, before.cut, {before.key: before.log}
+                head.name, sql, lambda _: None, before.cut, {before.key: before.read_log}
             )
             kept = await self._kept(before)
-            following = replace(before, parts=(part,), log=kept)
+            following = replace(before, parts=(part,), log=kept, pending=0)
             await head.load(following)  # Most of the work, before changes have to wait.
             async with head.moving:
                 if not await self._rebase(before, part, kept):
@@ -137,13 +138,13 @@ class Upkeep:
             logger.info("changes are part of their base now", extra=extra)
 
     async def _rebase(self, before: Version, part: Part, kept: Log) -> bool:
-        head, past = self._head, len(before.log)
+        head, past = self._head, len(before.read_log)
         for _ in range(_TRIES):
             held = await head.look()
             if held is None or held.version.key != before.key:
                 return False
             standing = held.version
-            if standing.log[:past] != before.log:
+            if standing.log[:past] != before.read_log:
                 return False
             log = (*kept, *standing.log[past:])
             version = head.next(standing, parts=(part,), log=log, live_rows=None)
@@ -158,9 +159,9 @@ class Upkeep:
     async def _kept(self, before: Version) -> Log:
         """Return an entry with what must be known of the log when it has gone, if anything."""
         keys = self._head.subject.keys
-        if keys is None or not before.log:
+        if keys is None or not before.read_log:
             return ()
-        rows = await logs.read(self._results, before.log)
+        rows = await logs.read(self._results, before.read_log)
         found = await asyncio.to_thread(logs.remembered, rows, keys.primary)
         return () if found is None else (await self._write(found, made_ms=0),)
 
@@ -192,6 +193,11 @@ class Upkeep:
             await asyncio.sleep(CLAIM_TTL_S / 4)
             with suppress(StateAwayError):
                 await self._head.claim(work)
+
+
+def _crumbs(version: Version) -> int:
+    """Count the last entries that are worth being gathered; those that are not read stay apart."""
+    return logs.tail(version.log[-version.pending :] if version.pending else version.log)
 
 
 def _is_due(version: Version) -> bool:

@@ -50,6 +50,8 @@ class Version:
     position: str = ""
     live_rows: int | None = None
     requests: tuple[str, ...] = ()
+    pending: int = 0
+    """So many of the last entries are not read yet: more has to come before they are whole."""
 
     @property
     def key(self) -> str:
@@ -75,6 +77,11 @@ class Version:
         return frozenset(part.key for part in self.parts) | {each.chunk.key for each in self.log}
 
     @property
+    def read_log(self) -> Log:
+        """The entries that statements read."""
+        return self.log[: len(self.log) - self.pending]
+
+    @property
     def base_rows(self) -> int:
         return sum(chunk.row_count for part in self.parts for chunk in part.chunks)
 
@@ -89,7 +96,8 @@ class Version:
 
     @property
     def log_rows(self) -> int:
-        return sum(entry.chunk.row_count for entry in self.log)
+        """How many changes statements read."""
+        return sum(entry.chunk.row_count for entry in self.read_log)
 
     def table(
         self,

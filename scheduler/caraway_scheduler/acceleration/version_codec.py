@@ -33,6 +33,7 @@ def encode(version: Version) -> bytes:
         "position": version.position,
         "live_rows": version.live_rows,
         "requests": list(version.requests),
+        "pending": version.pending,
     }
     return _text(document)
 
@@ -70,6 +71,7 @@ def decode(stored: bytes, parts: Mapping[str, Part]) -> Version:
             document["position"],
             document["live_rows"],
             tuple(document["requests"]),
+            document["pending"],
         )
     except (ValueError, KeyError, TypeError) as exc:
         raise _damaged(exc) from exc

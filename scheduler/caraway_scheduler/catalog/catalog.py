@@ -18,7 +18,7 @@ from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeRequest, ChangeSource
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.tables import FilesTable, StoredTable, TableSpec, ViewTable
+from caraway_core.tables import FilesTable, StoredTable, TableSpec, Twice, ViewTable
 from caraway_scheduler.catalog import backoff, changes
 from caraway_scheduler.catalog.states import DatasetState, ReadyState, Status, ViewState
 
@@ -155,6 +155,7 @@ class Catalog:
                 self._secrets.expand_all(dataset.params),
                 _declared(dataset),
                 dataset.acceleration.primary_key,
+                _twice(dataset.acceleration),
             )
         except DatasetError:
             raise
@@ -339,6 +340,12 @@ class Catalog:
         pool: ThreadPoolExecutor, function: Callable[[SourceRequest], Any], request: SourceRequest
     ) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(pool, _guarded, function, request)
+
+
+def _twice(acceleration: Acceleration) -> Twice:
+    """Say what becomes of a row that is created though its key is there."""
+    is_kept = any(each.action == "drop" for each in acceleration.on_conflict)
+    return "first" if is_kept else "last"
 
 
 def _declared(dataset: Dataset) -> tuple[pa.Field, ...]:

@@ -31,7 +31,8 @@ def place(
     text = settings.scheduler.state_location
     if text is None:
         return ResultPlace("file", str(default.absolute()))
-    return named("runtime.scheduler.state_location", text, settings.scheduler.params, secrets, token)
+    key, params = "runtime.scheduler.state_location", settings.scheduler.params
+    return named(key, text, params, secrets, token)
 
 
 def named(

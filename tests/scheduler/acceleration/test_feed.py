@@ -24,7 +24,12 @@ from caraway_scheduler.acceleration import feed as feeds
 from caraway_scheduler.acceleration import logs, making, upkeep
 from caraway_scheduler.acceleration.feed import Feed
 from caraway_scheduler.acceleration.head import Head, Subject
-from caraway_scheduler.acceleration.ingesting import QueueFullError, StreamStoppedError
+from caraway_scheduler.acceleration.ingesting import (
+    ChangesRefusedError,
+    QueueFullError,
+    StreamStoppedError,
+    Whence,
+)
 from caraway_scheduler.acceleration.making import Stored
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.upkeep import Upkeep
@@ -186,7 +191,7 @@ async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> Non
     async with site(tmp_path) as place:
         async with place.taking() as one:
             await one.apply(changes((1, "a")))
-            await one.feed.apply(changes((2, "b")), None, 10, position="at 2")
+            await one.feed.apply(changes((2, "b")), None, 10, Whence(None, "at 2"))
         async with place.taking("two") as two:
             assert await two.ids() == [1, 2]
             assert two.feed.position == "at 2"
@@ -211,11 +216,52 @@ async def test_a_request_that_is_sent_again_changes_nothing(tmp_path: Path) -> N
         async with place.taking() as one:
             assert await one.apply(changes((1, "a")), "r1") == 1
             assert await one.apply(changes((1, "a")), "r1") == 1
-            both = (one.apply(changes((2, "b")), "r2"), one.apply(changes((2, "b")), "r2"))
-            assert await asyncio.gather(*both) == [1, 1]
+            both = [one.apply(changes((2, "b")), "r2") for _ in range(2)]
+            assert list(await asyncio.gather(*both)) == [1, 1]
         async with place.taking("two") as two:
             assert await two.apply(changes((1, "a")), "r1") == 1
             assert await two.ids() == [1, 2]
+
+
+async def test_what_a_source_says_is_applied_once_and_in_its_order(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
+        await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1"))
+        for whence in (Whence(None, "1"), Whence("2", "3")):
+            with pytest.raises(ChangesRefusedError, match="moved on"):
+                await two.feed.apply(changes((1, "a")), None, 10, whence)
+        await two.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+        with pytest.raises(ChangesRefusedError, match="moved on"):
+            await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+        await one.feed.apply(changes((3, "c")), None, 10, Whence("2", "3"))
+        assert await one.ids() == [1, 2, 3]
+
+
+async def test_what_is_not_whole_is_durable_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
+    async with site(tmp_path) as place:
+        async with place.taking() as one:
+            await one.apply(changes((0, "old")))
+            working = asyncio.create_task(one.upkeep.run())
+            for number in range(1, 9):
+                after = None if number == 1 else str(number - 1)
+                whence = Whence(after, str(number), is_whole=False)
+                await one.feed.apply(changes((number, "new")), None, 10, whence)
+                assert await one.ids() == [0]
+
+            async def look() -> bool:
+                return len(one.log) < 8
+
+            await eventually(look, "entries are gathered")
+            working.cancel()
+            await asyncio.wait((working,))
+            assert await one.ids() == [0]
+        async with place.taking("two") as two:
+            assert two.feed.position == "8"
+            assert await two.ids() == [0]
+            await two.feed.apply(changes((9, "new")), None, 10, Whence("8", "9"))
+            assert await two.ids() == list(range(10))
 
 
 async def test_schedulers_take_changes_side_by_side(tmp_path: Path) -> None:

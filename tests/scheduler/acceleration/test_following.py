@@ -13,7 +13,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import PositionLostError, SourceBatch
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration.following import Following
-from caraway_scheduler.acceleration.ingesting import ChangesRefusedError
+from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Whence
 from tests.kit.turns import turn
 
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
@@ -83,13 +83,14 @@ class Dataset:
         request_id: str | None,
         deadline_s: float,
         *,
-        position: str | None = None,
+        source: Whence | None = None,
     ) -> int:
         await self.gate.wait()
         if self.refusals:
             raise self.refusals.pop(0)
+        assert source is not None and source.after == self.at
         self.ids += changes.rows.column("id").to_pylist()
-        self.at = position
+        self.at = source.position
         return changes.received
 
     async def position(self, name: TableName) -> str | None:

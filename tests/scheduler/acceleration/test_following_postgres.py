@@ -15,6 +15,7 @@ from caraway_plugins.changes.postgres.source import PostgresChanges
 from caraway_plugins.changes.postgres.streaming import Limits
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration.following import Following
+from caraway_scheduler.acceleration.ingesting import Whence
 from tests.kit.deadlines import eventually
 from tests.kit.following import Replica
 from tests.kit.postgres import Server, serving
@@ -48,13 +49,13 @@ class Dataset:
         request_id: str | None,
         deadline_s: float,
         *,
-        position: str | None = None,
+        source: Whence | None = None,
     ) -> int:
-        assert position is not None
+        assert source is not None and source.after == self.replica.position
         fault = self._chance.random()
         if fault < self.faults / 2:
             raise DatasetError("unavailable", "before it was applied")
-        self.replica.apply(changes, position)
+        self.replica.apply(changes, source.position)
         if sum(row["n"] for row in self.replica.rows.values()) != TOTAL:
             self.mixtures += 1
         if fault < self.faults:

@@ -25,6 +25,7 @@ from caraway_scheduler.acceleration.ingesting import (
     ChangesRefusedError,
     QueueFullError,
     StreamStoppedError,
+    Whence,
 )
 from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
 from caraway_scheduler.api import cdc
@@ -62,9 +63,9 @@ class FakeIngest:
         request_id: str | None,
         deadline_s: float,
         *,
-        position: str | None = None,
+        source: Whence | None = None,
     ) -> int:
-        assert position is None
+        assert source is None
         if self.waits is not None:
             await self.waits.wait()
         if self.failure is not None:
