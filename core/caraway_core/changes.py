@@ -45,6 +45,12 @@ class Op(IntEnum):
     """Nothing is done: a change of this key up to this offset is part of the base."""
     GONE = 6
     """As SEEN, of a key that was deleted."""
+    EMPTIED = 7
+    """Nothing is done: a TRUNCATE up to this offset is part of the base; the columns are NULL."""
+
+
+WITHOUT_KEY = frozenset({Op.TRUNCATE, Op.EMPTIED})
+"""Changes that are about no one row."""
 
 
 @dataclass(frozen=True, slots=True)

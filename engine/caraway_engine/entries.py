@@ -7,7 +7,7 @@ from itertools import product
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_core.changes import OFFSET, OP, Op, log_schema
+from caraway_core.changes import OFFSET, OP, WITHOUT_KEY, Op, log_schema
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.partitions import hashing, naming
@@ -58,7 +58,7 @@ def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch])
     changes = pa.concat_batches([pa.RecordBatch.from_arrays(b.columns, schema=wanted)
                                  for b in batches]) if batches else _empty(wanted)  # fmt: skip
     ops = changes.column(OP).to_pylist()
-    is_truncating = Op.TRUNCATE in ops
+    is_truncating = not WITHOUT_KEY.isdisjoint(ops)
     _check_values(table, spec, changes, ops)
     keys: Sequence[Key] = ()
     hashes: pa.Array | None = None
@@ -99,7 +99,7 @@ def _parted(
         number = pc.add(pc.multiply(number, pa.scalar(term.count, pa.int32())), found)
     parted: dict[str, list[int]] = {}
     for row, partition in enumerate(number.to_pylist()):
-        if ops and ops[row] == Op.TRUNCATE:
+        if ops and ops[row] in WITHOUT_KEY:
             for name in names:
                 parted.setdefault(name, []).append(row)
         else:
@@ -124,7 +124,8 @@ def _check_keys(
 ) -> None:
     for name, column in zip(names, columns, strict=True):
         if column.null_count:
-            has_key = pc.not_equal(ops, pa.scalar(int(Op.TRUNCATE), pa.int8()))
+            without = pa.array(sorted(map(int, WITHOUT_KEY)), pa.int8())
+            has_key = pc.invert(pc.is_in(ops, value_set=without))
             if pc.any(pc.and_(column.is_null(), has_key)).as_py():
                 raise _broken(table, f"column '{name}' of its primary key is NULL in a change")
 

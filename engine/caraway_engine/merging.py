@@ -185,11 +185,17 @@ class Merged:
         dead_base, dead_log = self._dead_base, self._dead_log
         latest, known_offsets, floors = self._latest, self._offsets, self._floors
         insert, truncate, keep, delete = Op.INSERT, Op.TRUNCATE, Op.KEEP, Op.DELETE
+        emptied = Op.EMPTIED
         for row, base in zip(rows, bases, strict=True):
             op = ops[row]
             offset = offsets[row] if offsets is not None else None
             if op == truncate:
                 self._truncate(offset, work)
+                continue
+            if op == emptied:
+                if offset is not None:
+                    source = offset[:SOURCE_BYTES]
+                    floors[source] = max(offset, floors.get(source, b""))
                 continue
             if op == insert or not self._primary:
                 work.taken.append(row)

@@ -22,6 +22,8 @@ _AFTER: dict[int, Op] = {
     Op.SEEN: Op.SEEN,
     Op.DELETE: Op.GONE,
     Op.GONE: Op.GONE,
+    Op.TRUNCATE: Op.EMPTIED,
+    Op.EMPTIED: Op.EMPTIED,
 }
 
 
@@ -52,7 +54,7 @@ async def read(results: ResultStore, log: Log) -> pa.Table:
 def remembered(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
     """Return, for each key and source, the change with the greatest offset; None if there is none.
 
-    A TRUNCATE forgets nothing: what is older than it must not come back.
+    Of each source also its last TRUNCATE, whose key is NULL: what is older must not come back.
     """
     placed = rows.filter(pc.is_valid(rows[OFFSET]))
     if not placed.num_rows or not keys:

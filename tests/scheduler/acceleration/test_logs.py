@@ -6,7 +6,7 @@ from caraway_core.changes import OFFSET, OP, Op, log_schema
 from caraway_scheduler.acceleration import logs
 
 SCHEMA = log_schema(pa.schema([("id", pa.int64()), ("v", pa.string())]))
-Row = tuple[int, Op, bytes | None]
+Row = tuple[int | None, Op, bytes | None]
 
 
 def table(*rows: Row) -> pa.Table:
@@ -60,4 +60,8 @@ def test_changes_without_a_place_are_not_kept() -> None:
 
 
 def test_a_truncate_does_not_make_older_changes_new() -> None:
-    assert kept((1, Op.UPSERT, at(5)), (0, Op.TRUNCATE, at(9))) == [(1, Op.SEEN, at(5))]
+    found = kept((1, Op.UPSERT, at(5)), (None, Op.TRUNCATE, at(9)), (1, Op.UPSERT, at(12)))
+    assert found == [(None, Op.EMPTIED, at(9)), (1, Op.SEEN, at(12))]
+    assert kept((None, Op.EMPTIED, at(9)), (None, Op.TRUNCATE, at(20))) == [
+        (None, Op.EMPTIED, at(20))
+    ]

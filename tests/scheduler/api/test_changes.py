@@ -109,6 +109,28 @@ async def test_changes_that_come_late_or_twice_change_nothing(tmp_path: Path) ->
         assert await rows(runtime) == [(1, "c")]
 
 
+async def test_what_is_older_than_a_truncation_stays_gone_when_logs_are_part_of_their_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 3)
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        await send(runtime, *(event("c", number, "a", number) for number in range(1, 9)))
+        await send(runtime, {"op": "t", "source": event("c", 0, "", 20)["source"]})
+
+        await send(runtime, event("c", 9, "b", 21))
+
+        async def look() -> bool:
+            found = await rows(runtime, "SELECT sum(rows) FROM runtime.partitions")
+            return bool(found == [(1,)])
+
+        await eventually(look, "the log is part of the base")
+        await send(runtime, *(event("c", number, "late", number) for number in range(1, 9)))
+        assert await rows(runtime) == [(9, "b")]
+        await send(runtime, event("c", 3, "late", 3), event("c", 4, "new", 30))
+        assert await rows(runtime) == [(4, "new"), (9, "b")]
+
+
 async def test_views_and_joins_read_one_state(tmp_path: Path) -> None:
     views = "\n        views:\n          - {name: doubled, sql: 'SELECT id * 2 AS d FROM orders'}\n"
     async with running(tmp_path, KEYED + views) as runtime:
