@@ -13,6 +13,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_core.partitions import matching, naming
+from caraway_core.partitions.keys import ByExpression
 from caraway_core.partitions.matching import Fact
 from caraway_core.protocols.fleet import Share
 from caraway_core.tables import StoredTable, TableSpec
@@ -62,8 +63,19 @@ def pruned(spec: StoredTable, reads: Sequence[Facts], share: Share) -> Share:
 
 
 def is_cut(spec: TableSpec | None) -> TypeGuard[StoredTable]:
-    """Whether a table has partitions that can be left out."""
-    return isinstance(spec, StoredTable) and bool(spec.cut.terms)
+    """Whether a table has partitions that can be left out.
+
+    Not where one partition may hold the row that counts in place of one in another.
+    """
+    if not isinstance(spec, StoredTable) or not spec.cut.terms:
+        return False
+    keys = spec.keys
+    if keys is None or not keys.primary or keys.twice in ("refuse", "same"):
+        return True
+    return all(
+        not isinstance(term, ByExpression) and term.column in keys.primary
+        for term in spec.cut.terms
+    )
 
 
 def _visited(rel: Rel, known: _Known, functions: Functions) -> Iterator[tuple[TableName, Facts]]:

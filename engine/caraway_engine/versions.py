@@ -9,7 +9,7 @@ from caraway_core.changes import Logs
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import StoredTable, TableSpec
-from caraway_engine import pruning, renaming, sharing, stored
+from caraway_engine import entries, pruning, renaming, sharing, stored
 from caraway_engine.held import Chunks
 from caraway_engine.pruning import Reads
 from caraway_engine.stored import Part, Version, View, Wanted
@@ -66,7 +66,7 @@ class Versions:
         return frozenset(
             table
             for table, spec in specs
-            if spec.cut.terms and sum(each.size_bytes for each in spec.chunks) >= PRUNED_BYTES
+            if pruning.is_cut(spec) and sum(each.size_bytes for each in spec.chunks) >= PRUNED_BYTES
         )
 
     def pruned(self, tables: Iterable[TableName], filters: Reads, views: Views) -> Shown:
@@ -78,6 +78,8 @@ class Versions:
         parts: dict[TableName, Part | Wanted] = {}
         for table in tables:
             version = self.by_name[table]
+            if table in views and entries.buckets(version.spec) is None:
+                continue  # A change may be of any partition.
             wanted = pruning.kept(version.spec, filters.get(table, ((),)), version.names)
             names = tuple(name for name in version.names if name in wanted)
             if len(names) < len(version.names):

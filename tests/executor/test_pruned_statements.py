@@ -6,14 +6,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from caraway_core.changes import Op
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import new_query_id
 from caraway_core.partitions.naming import values_of
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.tables import StoredTable
+from caraway_core.tables import Keys, StoredTable
 from caraway_engine import versions
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
+from tests.kit.changes import logged
 from tests.kit.engine import snapshot
 from tests.kit.stored import parted, path_of
 
@@ -34,6 +36,32 @@ async def executor(folder: Path, *gone: int) -> tuple[LocalExecutor, StoredTable
     made = LocalExecutor(EngineSettings(2))
     assert not made.install(snapshot({"t": spec, "w": "SELECT v AS x, k FROM t"}))
     return made, spec
+
+
+async def test_changes_are_seen_whichever_partition_they_are_of(tmp_path: Path) -> None:
+    for terms in ("k",), ("bucket(8, k)",):
+        folder = tmp_path / terms[0]
+        rows = pa.table({"k": range(100), "v": range(100)})
+        spec = await parted(folder, rows, *terms, keys=Keys(("k",)))
+        entry = await logged(folder, spec, (Op.UPSERT, {"k": 7, "v": -7}), (Op.DELETE, {"k": 8}))
+        made = LocalExecutor(EngineSettings(2))
+        assert not made.install(snapshot({"t": spec}))
+        for logs, expected in (({}, [7, 8]), ({spec.key: (entry,)}, [-7]), ({}, [7, 8])):
+            sql = "SELECT v FROM t WHERE k IN (7, 8) AND v < 90 ORDER BY v"
+            stream = await made.execute(new_query_id(), Statement(sql, {}, logs=logs))
+            found = [row["v"] async for batch in stream for row in batch.to_pylist()]
+            assert found == expected
+        made.close()
+
+
+async def test_a_row_that_another_partition_replaces_stays_replaced(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 1], "k": [1, 2]})
+    spec = await parted(tmp_path, rows, "k", keys=Keys(("id",), twice="last"))
+    made = LocalExecutor(EngineSettings(2))
+    assert not made.install(snapshot({"t": spec}))
+    assert await ask(made, "SELECT count(*) AS n FROM t WHERE k = 1") == [{"n": 0}]
+    assert await ask(made, "SELECT count(*) AS n FROM t WHERE k = 2") == [{"n": 1}]
+    made.close()
 
 
 async def ask(made: LocalExecutor, sql: str, **values: Any) -> list[dict[str, Any]]:
