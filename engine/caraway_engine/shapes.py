@@ -17,6 +17,12 @@ _MOST_LITERALS = 64
 _FIRST_PROBE = 7_301_000_000_000_000
 _INTEGERS = range(-(1 << 63), 1 << 63)
 _SELECT = re.compile(r"\s*select\b.*?\bwhere\b", re.IGNORECASE | re.DOTALL)
+# These are in no lookup, so nothing has to be planned to find that out.
+_OTHERS = re.compile(
+    r"\b(?:join|group\s+by|order\s+by|having|distinct|union|except|intersect|between|like|exists"
+    r"|over)\b",
+    re.IGNORECASE,
+)
 # What may hold or hide a literal's characters is consumed first.
 _TOKEN = re.compile(
     r"""
@@ -61,7 +67,7 @@ class Shape:
 def of(statement: Statement) -> Shape | None:
     """Return the shape of a statement, if it has one."""
     sql = statement.sql
-    if len(sql) > _LONGEST or not _SELECT.match(sql) or "\x00" in sql:
+    if len(sql) > _LONGEST or not _SELECT.match(sql) or "\x00" in sql or _OTHERS.search(sql):
         return None
     values: list[int | str] = []
     try:
