@@ -115,10 +115,9 @@ async def test_what_is_older_than_a_truncation_stays_gone_when_logs_are_part_of_
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 3)
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
-        await send(runtime, *(event("c", number, "a", number) for number in range(1, 9)))
-        await send(runtime, {"op": "t", "source": event("c", 0, "", 20)["source"]})
-
-        await send(runtime, event("c", 9, "b", 21))
+        emptied = {"op": "t", "source": event("c", 0, "", 20)["source"]}
+        first = [event("c", number, "a", number) for number in range(1, 9)]
+        await send(runtime, *first, emptied, event("c", 9, "b", 21))
 
         async def look() -> bool:
             found = await rows(runtime, "SELECT sum(rows) FROM runtime.partitions")
