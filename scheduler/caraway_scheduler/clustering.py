@@ -70,7 +70,7 @@ async def join(
     return Backend(
         dispatch,
         is_scheduler=True,
-        keepers=(membership.run, lambda: _watch(node)),
+        keepers=(membership.run, dispatch.warmer.run, lambda: _watch(node)),
         tallies=tallies,
         scheduler_count=lambda: membership.scheduler_count,
         record_work=dispatch.record_work,

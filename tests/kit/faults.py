@@ -2,9 +2,12 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from caraway_core.ids import ExecutorId
+from caraway_core.changes import Log
+from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Input, Outcome, Task
+from caraway_core.tables import StoredTable
+from caraway_engine.contexts import EngineSettings
 from caraway_scheduler.dispatch.in_process_fleet import InProcessFleet
 
 Happening = Callable[[ExecutorId, Task], Awaitable[None]]
@@ -15,10 +18,17 @@ async def nothing(_executor_id: ExecutorId, _task: Task) -> None:
 
 
 class HauntedFleet(InProcessFleet):
-    """Calls `before` with each task before it goes to its executor, and `after` when it is done."""
+    """Calls `before` with each task before it goes to its executor, and `after` when it is done.
+
+    `loads` are the executors that have loaded something, in their order.
+    """
 
     before: Happening = staticmethod(nothing)
     after: Happening = staticmethod(nothing)
+
+    def __init__(self, executor_ids: Sequence[ExecutorId], settings: EngineSettings) -> None:
+        super().__init__(executor_ids, settings)
+        self.loads: list[ExecutorId] = []
 
     async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
         await self.before(executor_id, task)
@@ -31,3 +41,16 @@ class HauntedFleet(InProcessFleet):
     ) -> BatchStream:
         await self.before(executor_id, task)
         return await super().stream(executor_id, task, inputs)
+
+    async def load(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str],
+        log: Log = (),
+    ) -> int:
+        rows = await super().load(executor_id, origin, table, spec, chunks, log)
+        self.loads.append(executor_id)
+        return rows

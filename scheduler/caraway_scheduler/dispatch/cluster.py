@@ -38,6 +38,7 @@ from caraway_scheduler.dispatch.placing import Slots, none_ready
 from caraway_scheduler.dispatch.running import ATTEMPTS, READY_WAIT_S, Query, Ran, StageRunner
 from caraway_scheduler.dispatch.storing import StoredTotal
 from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.dispatch.warming import Warmer
 from caraway_scheduler.dispatch.whole import WholeRunner
 from caraway_scheduler.membership import Membership
 
@@ -93,6 +94,8 @@ class ClusterDispatch:
             fleet, membership, origin, tallies, owner, lambda ran: self._on_ran(ran)
         )
         self._lookups = LookupRunner(membership, self._whole, policy)
+        self.warmer = Warmer(self._loader, membership, self._accelerated)
+        membership.prepare = self.warmer.prepare
 
     def record_work(self, record: Callable[[Ran], None]) -> None:
         """Tell `record` of each piece of work that an executor did."""
@@ -125,6 +128,15 @@ class ClusterDispatch:
             QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
         """
         return await self._loader.load(table, spec, log)
+
+    def _accelerated(self) -> list[tuple[TableName, StoredTable, Log]]:
+        session = self._local.session
+        tables = session.snapshot.tables if session is not None else {}
+        return [
+            (name, spec, self._logs.of(spec))
+            for name, spec in tables.items()
+            if isinstance(spec, StoredTable)
+        ]
 
     def progress(self, query_id: QueryId) -> Progress | None:
         query = self._under_way.get(query_id)

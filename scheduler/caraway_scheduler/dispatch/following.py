@@ -24,6 +24,9 @@ class KnownLogs:
         others = {key: each for key, each in self._logs.items() if key != spec.key}
         self._logs = {**others, spec.key: log} if log else others
 
+    def of(self, spec: StoredTable) -> Log:
+        return self._logs.get(spec.key, ())
+
     def given_to(self, statement: Statement) -> Statement:
         """Tell a statement how far to read."""
         return replace(statement, logs=self._logs) if self._logs else statement

@@ -56,6 +56,26 @@ class Loader:
         assert last is not None
         raise last
 
+    async def load_share(
+        self,
+        table: TableName,
+        spec: StoredTable,
+        log: Log,
+        owners: Sequence[ExecutorId],
+        executor_id: ExecutorId,
+    ) -> None:
+        """Have one of the owners load what is its share as soon as they share the version.
+
+        Raises: as `load`.
+        """
+        size_bytes = sum(each.size_bytes for each in stored.pieces(spec))
+        if self._policy.is_small_table(size_bytes) or (log and entries.buckets(spec) is None):
+            return
+        held = sharing_out.holders(spec, owners, spec.replicas).items()
+        names = [name for name, ids in held if executor_id in ids]
+        if names:
+            await self._fleet.load(executor_id, self._origin, table, spec, names, log)
+
     async def _loaded(
         self, table: TableName, spec: StoredTable, log: Log, executors: Sequence[ExecutorId]
     ) -> int:

@@ -15,7 +15,7 @@ from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.drains import Drains
 from caraway_scheduler.membership.members import Member
 from caraway_scheduler.membership.registrations import Registrations
-from caraway_scheduler.membership.roll_call import EVERY_S, RollCall
+from caraway_scheduler.membership.roll_call import EVERY_S, Prepare, RollCall
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,12 @@ class Membership:
         self._clock = clock
         self._every_s = every_s
         self._install_wait_s = install_wait_s
-        self._call = RollCall(fleet, build, clock, lambda: self.on_change(), every_s)
+        self.prepare: Prepare = _nothing
+        """What an executor needs beside its catalog, before it is given work; it may take long."""
+        self._changed = asyncio.Event()
+        self._call = RollCall(
+            fleet, build, clock, self._tell, every_s, lambda executor_id: self.prepare(executor_id)
+        )
         self._registrations = Registrations(store, scheduler_id, build, clock)
         self._drains = Drains(store, clock)
 
@@ -59,6 +64,15 @@ class Membership:
                 tasks.create_task(self._keep_following())
         finally:
             await self._registrations.withdraw()
+
+    async def wait_changed(self) -> None:
+        """Wait until an executor has come, gone or changed its state."""
+        await self._changed.wait()
+        self._changed.clear()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self.on_change()
 
     async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
         """Make it the catalog that every executor shall hold, and give it to those present.
@@ -186,3 +200,7 @@ class Membership:
         except TimeoutError:
             pass
         return holds()
+
+
+async def _nothing(_executor_id: ExecutorId) -> None:
+    """Have an executor do nothing."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId, TableName
@@ -14,7 +15,14 @@ from caraway_scheduler.membership.state import Roll
 logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
-_LIMITS_S: Mapping[Step, float] = {"install": 60.0, "probe": 10.0, "refuse": 5.0}
+PREPARE_S = 60.0
+_PROBE_S = 10.0
+_LIMITS_S: Mapping[Step, float] = {
+    "install": 60.0,
+    "probe": _PROBE_S + PREPARE_S + 5.0,
+    "refuse": 5.0,
+}
+Prepare = Callable[[ExecutorId], Awaitable[None]]
 
 
 class RollCall:
@@ -28,6 +36,7 @@ class RollCall:
         clock: Callable[[], float],
         on_change: Callable[[], None],
         every_s: float = EVERY_S,
+        prepare: Prepare | None = None,
     ) -> None:
         self.roll = Roll(build)
         self.turned = asyncio.Event()
@@ -37,6 +46,7 @@ class RollCall:
         self._clock = clock
         self._on_change = on_change
         self._every_s = every_s
+        self._prepare = prepare
         self._tasks: asyncio.TaskGroup | None = None
         self._steps: dict[ExecutorId, asyncio.Task[None]] = {}
         self._is_deaf = False
@@ -107,7 +117,7 @@ class RollCall:
         except ExecutorLostError as exc:
             return self.post(events.Lost(take.executor_id, exc.cause, self._clock()))
         except TimeoutError:
-            error = f"no answer within {limit_s:g} s"
+            error = f"no answer within {_PROBE_S if take.step == 'probe' else limit_s:g} s"
         except CarawayError as exc:
             error = exc.message
         except Exception as exc:
@@ -131,10 +141,20 @@ class RollCall:
             case "install" if catalog is not None:
                 return dict(await self._fleet.install(take.executor_id, catalog))
             case "probe":
-                await self._fleet.probe(take.executor_id)
+                async with asyncio.timeout(_PROBE_S):
+                    await self._fleet.probe(take.executor_id)
+                await self._prepared(take.executor_id)
             case "refuse":
                 await self._fleet.refuse(take.executor_id, take.reason)
         return {}
+
+    async def _prepared(self, executor_id: ExecutorId) -> None:
+        """Have it loaded with what it will be asked for; it becomes ready without, if need be."""
+        if self._prepare is None:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PREPARE_S):
+                await self._prepare(executor_id)
 
 
 def _view(roll: Roll) -> Mapping[ExecutorId, tuple[str, ...]]:

@@ -1,0 +1,89 @@
+"""An executor that joins has its part of the accelerated datasets before it is given work."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.tables import Keys
+from caraway_scheduler.membership import roll_call
+from tests.kit.clusters import InProcessCluster, in_process_cluster
+from tests.kit.deadlines import eventually
+from tests.kit.stored import parted, stored
+
+ROWS = pa.table({"id": range(3000), "g": [n % 7 for n in range(3000)]})
+SUM = "SELECT g, sum(id) AS s FROM t GROUP BY g ORDER BY g"
+SUMS = [{"g": g, "s": sum(range(g, 3000, 7))} for g in range(7)]
+T, E2, E3 = TableName("t"), ExecutorId("e2"), ExecutorId("e3")
+
+
+async def joined(cluster: InProcessCluster, executor_id: ExecutorId, count: int) -> None:
+    cluster.fleet.start(executor_id)
+
+    async def look() -> bool:
+        return len(cluster.membership.ready()) == count
+
+    await eventually(look, f"{count} executors are ready")
+
+
+@pytest.mark.parametrize("cut", ["bucket(16, id)", None])
+@pytest.mark.parametrize("executor_id", [E2, E3])
+async def test_no_statement_waits_for_the_rows_of_an_executor_that_joins(
+    tmp_path: Path, cut: str | None, executor_id: ExecutorId
+) -> None:
+    folder = tmp_path / "chunks"
+    spec = await (parted(folder, ROWS, cut, keys=Keys(("id",))) if cut else stored(folder, ROWS, 9))
+    async with in_process_cluster(tmp_path, {"t": spec}) as cluster:
+        assert await cluster.dispatch.load(T, spec) == 3000
+        if executor_id == E2:
+            await cluster.fleet.lose(E2)
+            cluster.membership.lost(E2, "it is gone")
+        await joined(cluster, executor_id, 2 if executor_id == E2 else 3)
+        for chunk in folder.rglob("*.arrow"):
+            chunk.unlink()
+        assert (await cluster.execute(SUM)).to_pylist() == SUMS
+
+
+async def test_copies_are_made_anew_when_an_executor_has_gone(tmp_path: Path) -> None:
+    folder = tmp_path / "chunks"
+    spec = replace(await parted(folder, ROWS, "bucket(16, id)", keys=Keys(("id",))), replicas=2)
+    async with in_process_cluster(tmp_path, {"t": spec}, executors=3) as cluster:
+        await cluster.dispatch.load(T, spec)
+        keeping = asyncio.create_task(cluster.dispatch.warmer.run())
+        await asyncio.sleep(0)
+        cluster.fleet.loads = loads = list[ExecutorId]()
+        await cluster.fleet.lose(E3)
+        cluster.membership.lost(E3, "it is gone")
+
+        async def look() -> bool:
+            return len(loads) >= 2
+
+        await eventually(look, "the others have loaded what they lack")
+        keeping.cancel()
+        await asyncio.wait((keeping,))
+        for chunk in folder.rglob("*.arrow"):
+            chunk.unlink()
+        await cluster.fleet.lose(E2)
+        cluster.membership.lost(E2, "it is gone")
+        assert (await cluster.execute(SUM)).to_pylist() == SUMS
+
+
+async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "chunks"
+    spec = await stored(folder, ROWS, 9)
+    async with in_process_cluster(tmp_path, {"t": spec}) as cluster:
+        for chunk in folder.rglob("*.arrow"):
+            chunk.unlink()
+        await joined(cluster, E3, 3)
+
+        async def hang(_executor_id: ExecutorId) -> None:
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(roll_call, "PREPARE_S", 0.05)
+        cluster.membership.prepare = hang
+        await joined(cluster, ExecutorId("e4"), 4)
