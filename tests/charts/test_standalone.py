@@ -114,6 +114,7 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "serviceAccount": {"create": False, "name": "given"},
     },
+    "no account": {"serviceAccount": {"create": False}},
     "no policies": {"network": {"policies": False}, "service": {"type": "NodePort"}},
     "stopped": {"stopped": True},
     "monitoring": {

@@ -137,6 +137,7 @@ securityContext:
   privileged: false
   readOnlyRootFilesystem: true
   runAsNonRoot: true
+terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
   {{- include "caraway.keyed" (dict "base" .mounts "more" .pods.volumeMounts "key" "mountPath") | nindent 2 }}
 {{ .probes }}
@@ -217,7 +218,8 @@ volumeMounts:
 
 {{/* The pods of a component. Takes (dict "wanted" "component" "pods" "containers" "volumes" "grace" "checksum"). */}}
 {{- define "caraway.podTemplate" -}}
-{{- $account := ternary (default .wanted.name .wanted.spec.serviceAccount.name) (printf "%s-system" .wanted.name) (has .component (list "scheduler" "executor")) -}}
+{{- $given := .wanted.spec.serviceAccount -}}
+{{- $account := ternary (default (ternary .wanted.name "default" $given.create) $given.name) (printf "%s-system" .wanted.name) (has .component (list "scheduler" "executor")) -}}
 {{- $annotations := deepCopy (default dict .pods.podAnnotations) -}}
 {{- with .checksum }}{{ $_ := set $annotations "caraway.dev/manifest-checksum" . }}{{ end -}}
 metadata:

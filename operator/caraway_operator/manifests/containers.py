@@ -42,6 +42,8 @@ def container(
         ],
         "resources": sizing.rendered(resources),
         "securityContext": SECURITY,
+        # What a process said last is then in the pod's status, and from there in the cluster's.
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": keyed(mounts, pods.volume_mounts, "mountPath"),
         **probes,
     }

@@ -41,6 +41,8 @@ def objects(wanted: Wanted) -> list[Object]:
         grace_s=grace_s(wanted),
     )
     kept = spec.cache.retain
+    # Whoever only stops wants to go on with what is there.
+    kept_in = kept or wanted.spec.stopped
     return [
         workloads.stateful_set(
             wanted,
@@ -49,7 +51,7 @@ def objects(wanted: Wanted) -> list[Object]:
             template,
             partition=wanted.partition,
             storage=spec.cache,
-            retention=workloads.retention(when_deleted=kept, when_scaled=kept),
+            retention=workloads.retention(when_deleted=kept, when_scaled=kept_in),
         )
     ]
 

@@ -105,6 +105,7 @@ EXECUTOR: Object = {
                             "readOnlyRootFilesystem": True,
                             "runAsNonRoot": True,
                         },
+                        "terminationMessagePolicy": "FallbackToLogsOnError",
                         "volumeMounts": [
                             {"name": "data", "mountPath": "/var/lib/caraway"},
                             {
@@ -151,6 +152,15 @@ EXECUTOR: Object = {
 
 def test_executors_by_default() -> None:
     assert made(wanted(), "StatefulSet", "demo-executor") == EXECUTOR
+
+
+def test_executors_that_are_stopped_find_their_volumes_again() -> None:
+    spec = made(wanted({"stopped": True}), "StatefulSet", "demo-executor")["spec"]
+    assert spec["replicas"] == 0
+    assert spec["persistentVolumeClaimRetentionPolicy"] == {
+        "whenDeleted": "Delete",
+        "whenScaled": "Retain",
+    }
 
 
 def test_how_many_executors_there_are_and_which_run_the_newest_is_decided_elsewhere() -> None:
