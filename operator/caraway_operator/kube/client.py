@@ -90,10 +90,9 @@ class Kube:
                 if response.status_code >= 400:
                     await response.aread()
                     raise errors.of_status(response.status_code, what, _said(response))
-                async for line in response.aiter_lines():
-                    if line:
-                        yield _event(json.loads(line), what)
-        except httpx.HTTPError as exc:
+                async for line in _lines(response):
+                    yield _event(json.loads(line), what)
+        except (httpx.HTTPError, ValueError) as exc:
             raise errors.AwayError(f"{what}: {type(exc).__name__}") from exc
 
     async def apply(self, wanted: Object) -> Object:
@@ -223,12 +222,22 @@ async def connected(access: Access) -> AsyncIterator[Kube]:
         verify=access.verification(),
         auth=_Token(access),
         timeout=httpx.Timeout(30, connect=10),
-        # Each watch holds one of its own.
-        limits=httpx.Limits(max_connections=200, max_keepalive_connections=20),
+        # Each watch holds one of its own, of each kind in each namespace: a limit would stop them.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
         headers={"User-Agent": FIELD_MANAGER, "Accept": "application/json"},
         trust_env=False,
     ) as http:
         yield Kube(access, http)
+
+
+async def _lines(response: httpx.Response) -> AsyncIterator[bytes]:
+    # httpx's own lines also end at characters that a value of JSON may hold.
+    rest = b""
+    async for piece in response.aiter_bytes():
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
 
 
 # Any: the line is what the API sent.

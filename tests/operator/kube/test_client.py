@@ -163,5 +163,35 @@ async def test_a_watch_that_is_too_old_says_so() -> None:
             pass
 
 
+async def test_a_watch_is_cut_at_line_feeds_alone() -> None:
+    name = "one\u0085two\u2028three"
+    line = {"type": "ADDED", "object": {"metadata": {"name": name}}}
+    text = json.dumps(line, ensure_ascii=False) + "\n"
+
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=(text * 2).encode())
+
+    found = [each async for each in kube(answer).watch(POD, None, "", "5")]
+
+    assert [object_["metadata"]["name"] for _, object_ in found] == [name, name]
+
+
+async def test_a_watch_that_sends_what_is_no_json_is_broken_and_no_more() -> None:
+    def answer(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content="<html>\n")
+
+    with pytest.raises(errors.AwayError):
+        async for _ in kube(answer).watch(POD, None, "", "5"):
+            pass
+
+
+async def test_every_watch_gets_a_connection() -> None:
+    async with client.connected(ACCESS) as found:
+        [transport] = {found._http._transport}
+        assert isinstance(transport, httpx.AsyncHTTPTransport)
+        # Kinds times namespaces.
+        assert transport._pool._max_connections > 10_000
+
+
 def test_secrets_of_the_access_are_in_no_representation() -> None:
     assert "first" not in repr(ACCESS)
