@@ -8,6 +8,7 @@ from dataclasses import fields
 
 from bench import (
     acceleration,
+    acceleration_scaling,
     cluster_scaling,
     cluster_shuffle,
     cluster_small,
@@ -39,6 +40,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "cluster-scaling": cluster_scaling.measure,
     "jobs": jobs.measure,
     "acceleration": acceleration.measure,
+    "acceleration-scaling": acceleration_scaling.measure,
     "ingest": ingest.measure,
 }
 _GROUPS = {"cluster": list(_CLUSTER), "one": list(_SUITES)}

@@ -25,6 +25,11 @@ class Cluster:
     token_file: Path
     addresses: dict[str, str]
     """Of each process, by its name."""
+    folder: ClusterFolder
+
+    def scale(self, executors: int) -> None:
+        """Have it made of so many executors, and wait for that."""
+        _run("scale", str(executors), folder=self.folder)
 
 
 @contextlib.contextmanager
@@ -44,7 +49,7 @@ def cluster(
             addresses = {process.name: process.address for process in told.processes}
             url = f"http://{told.endpoints['http']}"
             metrics = told.endpoints["metrics"]
-            yield Cluster(url, metrics, folder.wanted().head, folder.token, addresses)
+            yield Cluster(url, metrics, folder.wanted().head, folder.token, addresses, folder)
         finally:
             if folder.has_keeper:
                 _run("down", folder=folder)
