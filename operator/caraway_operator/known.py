@@ -25,6 +25,12 @@ class Known:
         if known is None or _version(known) <= _version(cluster):
             self.clusters[key(cluster)] = cluster
 
+    def drop_cluster(self, cluster: Object) -> None:
+        """Forget a cluster, unless another one has taken its name."""
+        there = self.clusters.get(key(cluster))
+        if there and there["metadata"]["uid"] == cluster["metadata"]["uid"]:
+            del self.clusters[key(cluster)]
+
     def limits_of(self, namespace: str, organization: str | None) -> LimitsSpec | None:
         """Return the limits of a cluster: of all that apply, the lowest of each kind."""
         found = [
@@ -42,6 +48,19 @@ class Known:
         return sum(
             _household(other) == mine and _age(other) < age for other in self.clusters.values()
         )
+
+
+def gone(
+    held: Mapping[Key, Object], found: Iterable[Object], version: str, namespace: str | None
+) -> list[Key]:
+    """Return what is held, and is not in a listing of that version, which is younger than it is."""
+    there = {key(object_) for object_ in found}
+    newest = int(version) if version.isdigit() else 0
+    return [
+        which
+        for which, object_ in held.items()
+        if which not in there and namespace in (None, which[0]) and _version(object_) <= newest
+    ]
 
 
 def key(object_: Object) -> Key:

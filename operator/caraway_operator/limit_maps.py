@@ -58,5 +58,10 @@ class LimitMaps:
 _PREFIX = "ConfigMap/"
 
 
+def is_map(which: Key) -> bool:
+    """Tell whether limits are those of a ConfigMap."""
+    return which[1].startswith(_PREFIX)
+
+
 def _key(namespace: str, name: str) -> Key:
     return namespace, f"{_PREFIX}{name}"

@@ -12,7 +12,7 @@ import kopf
 
 from caraway_operator import handlers, limit_maps, naming
 from caraway_operator.controller import Controller, Look
-from caraway_operator.known import Key, Known, key
+from caraway_operator.known import Key, Known, gone, key
 from caraway_operator.kube import errors, watching
 from caraway_operator.kube.access import Access
 from caraway_operator.kube.client import Kube
@@ -73,7 +73,7 @@ class Operator:
             tasks = [
                 *tasks,
                 group.create_task(controller.run()),
-                group.create_task(self._discover(reconciler, group)),
+                group.create_task(self._discover(reconciler, controller, group)),
             ]
             # It takes the signals of the process, and ends when one says so.
             await self._watch(controller)
@@ -174,10 +174,30 @@ class Operator:
                 logger.warning("cannot look", extra={"kind": kind.name, "reason": error.message})
         return found
 
-    async def _discover(self, reconciler: Reconciler, group: asyncio.TaskGroup) -> None:
-        """Look now and then for optional kinds that were installed meanwhile."""
+    async def forget_missing(self, controller: Controller) -> None:
+        """Forget what went while the watch was broken: kopf tells of no end that it did not see."""
+        for namespace in self.namespaces or (None,):
+            for kind, held in ((CLUSTER, self.known.clusters), (LIMITS, self.known.limits)):
+                try:
+                    listing = await self.kube.list(kind, namespace)
+                except errors.KubeError as error:
+                    reason = {"kind": kind.name, "reason": error.message}
+                    logger.warning("cannot list", extra=reason)
+                    continue
+                for which in gone(held, listing.items, listing.version, namespace):
+                    if limit_maps.is_map(which):
+                        continue
+                    del held[which]
+                    for each in list(self.known.clusters) if kind is LIMITS else (which,):
+                        controller.poke(*each)
+
+    async def _discover(
+        self, reconciler: Reconciler, controller: Controller, group: asyncio.TaskGroup
+    ) -> None:
+        """Look now and then for what the watches cannot show."""
         while True:
             await asyncio.sleep(_DISCOVERY_S)
+            await self.forget_missing(controller)
             for kind in await self._optional():
                 if kind.name in reconciler.kinds:
                     continue

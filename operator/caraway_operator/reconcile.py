@@ -253,7 +253,9 @@ class Reconciler:
                     CLUSTER, namespace, name, {"status": changed}, "status"
                 )
             except errors.MissingError:
-                return Outcome(RESYNC_S)
+                # It went while nobody watched: nothing must be made for it any more.
+                self._known.drop_cluster(cluster)
+                return Outcome(_SOON_S)
             kept.status = {k: v for k, v in wanted.items() if v is not None}
             kept.at_version = _version(cluster)
             self._known.put_cluster(answer)

@@ -1,4 +1,4 @@
-from caraway_operator.known import Known, strictest
+from caraway_operator.known import Known, gone, strictest
 from caraway_operator.kube.kinds import Object
 from caraway_operator.spec.limits import LimitsSpec, ResourceLimits
 
@@ -59,6 +59,18 @@ def test_who_came_first_counts_within_the_organization() -> None:
 
     assert [found.elder(cluster(*each)) for each in (("a", "1"), ("b", "2"))] == [0, 1]
     assert found.elder(cluster("c", "1", "acme")) == 0
+
+
+def test_what_a_listing_does_not_name_is_gone_unless_it_is_younger() -> None:
+    held = {
+        ("web", "a"): cluster("a", "1", version="5"),
+        ("web", "b"): cluster("b", "1"),
+        ("web", "c"): cluster("c", "1", version="9"),
+        ("else", "d"): cluster("d", "1"),
+    }
+
+    assert gone(held, [cluster("b", "1")], "7", "web") == [("web", "a")]
+    assert gone(held, [], "7", None) == [("web", "a"), ("web", "b"), ("else", "d")]
 
 
 def test_an_older_version_changes_nothing() -> None:

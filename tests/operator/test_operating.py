@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+from caraway_operator.controller import Controller
 from caraway_operator.kube import client
 from caraway_operator.kube.access import Access
 from caraway_operator.kube.kinds import CLUSTER
@@ -121,6 +122,26 @@ async def test_kopf_writes_nothing_of_its_own() -> None:
 
     assert "finalizers" not in metadata
     assert "annotations" not in metadata
+
+
+async def test_what_went_while_the_watch_was_broken_is_forgotten() -> None:
+    async with emulated() as api, client.connected(access := Access(str(api.url))) as kube:
+        operator = Operator(access, kube, FakeLink(api), "me", "1.0.0")
+        there = api.put({"kind": "CarawayCluster", "metadata": {"name": "there"}, "spec": {}})
+        ghost = {"metadata": {"namespace": "web", "name": "ghost", "resourceVersion": "1"}}
+        operator.known.put_cluster(there)
+        operator.known.put_cluster(ghost)
+        operator.known.limits |= {("web", "plan"): ghost, ("web", "ConfigMap/plan"): ghost}
+        poked: list[tuple[str, str]] = []
+        controller = Controller(lambda _: asyncio.sleep(0), lambda: 0.0)
+        controller.poke = lambda *which: poked.append(which[:2])  # type: ignore[method-assign]
+
+        await operator.forget_missing(controller)
+
+        assert set(operator.known.clusters) == {("web", "there")}
+        # Limits in ConfigMaps have a watch that lists anew.
+        assert set(operator.known.limits) == {("web", "ConfigMap/plan")}
+        assert poked == [("web", "ghost"), ("web", "there")]
 
 
 async def test_what_was_there_before_the_operator_is_looked_at() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from caraway_operator.kube.kinds import CLUSTER, LIMITS
+from caraway_operator.kube.kinds import CLUSTER, LIMITS, STATEFUL_SET
 from caraway_operator.spec import crd
 from tests.operator.looking import Bench, bench
 
@@ -191,6 +191,19 @@ async def test_a_stopped_cluster_has_no_pods_and_comes_back() -> None:
 
         assert at.status()["phase"] == "Ready"
         assert at.api.get("Secret", "shop-token")["data"] == secret
+
+
+async def test_a_cluster_whose_end_nobody_saw_is_forgotten_at_the_next_write() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        ghost = at.cluster()
+        at.api.remove(CLUSTER.name, "shop")
+        at.objects.replace(STATEFUL_SET, None, [])
+
+        await at.reconciler.reconcile(ghost)
+
+        assert not at.known.clusters
 
 
 async def test_two_clusters_in_a_namespace_do_not_meet() -> None:

@@ -23,9 +23,7 @@ def take(known: Known, controller: Controller, type_: str | None, cluster: dict[
     """Take note of a cluster as it is now, or of its end."""
     which = key(cluster)
     if type_ == "DELETED":
-        there = known.clusters.get(which)
-        if there and there["metadata"]["uid"] == cluster["metadata"]["uid"]:
-            del known.clusters[which]
+        known.drop_cluster(cluster)
     else:
         known.put_cluster(cluster)
     controller.poke(*which)
