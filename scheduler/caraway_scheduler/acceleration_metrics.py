@@ -54,3 +54,43 @@ def collect(accelerations: Accelerations, families: Families) -> Iterable[Metric
         _LABELS,
         {key: version.number for key, version in found.items()},
     )
+    yield from _changes(accelerations, families)
+
+
+def _changes(accelerations: Accelerations, families: Families) -> Iterable[Metric]:
+    """Tell of datasets that take changes."""
+    found = {
+        (standing.refreshes.dataset,): (standing.changing, standing.version)
+        for standing in accelerations.standings()
+        if standing.changing is not None
+    }
+    yield families.counter(
+        "dataset_changes_applied",
+        "Changes that this process applied, by the count of what was sent.",
+        _LABELS,
+        {key: changing.applied for key, (changing, _) in found.items()},
+    )
+    yield families.counter(
+        "dataset_changes_compactions",
+        "Times that this process made a log part of its base.",
+        _LABELS,
+        {key: changing.compactions for key, (changing, _) in found.items()},
+    )
+    yield families.gauges(
+        "dataset_changes_waiting",
+        "Requests with changes that wait here.",
+        _LABELS,
+        {key: changing.waiting for key, (changing, _) in found.items()},
+    )
+    yield families.gauges(
+        "dataset_changes_log_rows",
+        "Changes that are not part of the base yet.",
+        _LABELS,
+        {key: version.log_rows if version else 0 for key, (_, version) in found.items()},
+    )
+    yield families.gauges(
+        "dataset_changes_log_entries",
+        "Entries of the log that statements read.",
+        _LABELS,
+        {key: len(version.read_log) if version else 0 for key, (_, version) in found.items()},
+    )

@@ -70,6 +70,12 @@ class Feed:
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._log_key, self._entries, self._base = "", 0, ""
         self._is_stopped = False
+        self.applied = 0
+
+    @property
+    def waiting(self) -> int:
+        """How many requests have not been begun."""
+        return self._waiting.qsize()
 
     @property
     def schema(self) -> pa.Schema:
@@ -197,6 +203,7 @@ class Feed:
                     await head.show()
                 except MovedError:
                     continue
+                self.applied += sum(each.changes.received for each in new)
                 for each in requests:
                     if not each.applied.done():
                         each.applied.set_result(each.changes.received)

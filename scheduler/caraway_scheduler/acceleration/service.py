@@ -58,12 +58,22 @@ class SnapshotPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class Changing:
+    """What can be told of the changes to a dataset: how many this process applied, and so on."""
+
+    applied: int
+    waiting: int
+    compactions: int
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """What can be told of an accelerated dataset."""
 
     refreshes: Refreshes
     version: Version | None
     stored: Stored
+    changing: Changing | None = None
 
 
 class Accelerations:
@@ -196,13 +206,11 @@ class Accelerations:
         Raises:
             NoDatasetError, NotAcceleratedError: there is no such thing.
         """
-        keeper = self._accelerated(name).keeper
-        return Standing(keeper.state, keeper.version, keeper.stored)
+        return _standing(self._accelerated(name))
 
     def standings(self) -> Sequence[Standing]:
         """Tell how all accelerated datasets stand."""
-        keepers = [kept.keeper for kept in self._kept.values()]
-        return [Standing(each.state, each.version, each.stored) for each in keepers]
+        return [_standing(kept) for kept in self._kept.values()]
 
     def partitions(self) -> pa.Table:
         """Return the content of `runtime.partitions`."""
@@ -299,3 +307,10 @@ class Accelerations:
         if refreshes.error:
             error = DatasetError("unavailable", f"dataset '{name}': {refreshes.error}")
         self._catalog.tell(name, status(refreshes), error)
+
+
+def _standing(kept: Accelerated) -> Standing:
+    keeper, feed, changing = kept.keeper, kept.feed, None
+    if feed is not None:
+        changing = Changing(feed.applied, feed.waiting, kept.upkeep.compactions)
+    return Standing(keeper.state, keeper.version, keeper.stored, changing)

@@ -162,6 +162,12 @@ def _told(found: Standing) -> dict[str, Any]:
             "bytes": version.size_bytes,
             "made_at": version.made_at.isoformat(),
         }
+    if found.changing is not None and version is not None:
+        told["changes"] = {
+            "log_entries": len(version.read_log),
+            "log_rows": version.log_rows,
+            "waiting": found.changing.waiting,
+        }
     if refreshes.running is not None:
         told["refresh"] = {
             "attempt": refreshes.running.attempt,

@@ -85,6 +85,19 @@ async def test_changes_are_read_by_the_next_statement(tmp_path: Path) -> None:
         assert await rows(runtime) == []
 
 
+async def test_what_is_logged_is_told_of(tmp_path: Path) -> None:
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        await send(runtime, event("c", 1, "a"), event("c", 2, "b"))
+        await send(runtime, event("d", 2, "b"))
+        told = (await runtime.api.get("/v1/datasets/orders/acceleration")).json()
+        assert told["changes"] == {"log_entries": 2, "log_rows": 3, "waiting": 0}
+        assert told["version"]["rows"] == 1
+        page = (await runtime.metrics.get("/metrics")).text
+        for line in ("applied_total", "log_rows"):
+            assert f'dataset_changes_{line}{{dataset="orders"}} 3.0' in page
+
+
 async def test_what_was_answered_survives_the_process(tmp_path: Path) -> None:
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
