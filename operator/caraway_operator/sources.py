@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from caraway_operator import naming, tls
-from caraway_operator.kube import errors
+from caraway_operator.kube import errors, planning
 from caraway_operator.kube.client import Kube
 from caraway_operator.kube.kinds import CONFIG_MAP, SECRET, Object
 from caraway_operator.manifests import Wanted, secrets
@@ -129,6 +129,11 @@ async def _certified(kube: Kube, wanted: Wanted, now: dt.datetime) -> Object:
     shown = tls.names(wanted.name, wanted.namespace, wanted.spec.tls.dns_names)
     try:
         found = _own(wanted, await kube.get(SECRET, wanted.namespace, name))
+        if planning.is_stranger(found, secrets.tls(wanted, name, {})):
+            raise errors.ConflictError(
+                f"the Secret '{name}' does not belong to this cluster; if it is the certificate to "
+                "serve with, name it in spec.tls.secretName, else rename it"
+            )
         if not tls.is_server_due(_value(found, "tls.crt"), ca.certificate, shown, now):
             return found
     except errors.MissingError:

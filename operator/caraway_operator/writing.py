@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from caraway_operator.kube import errors, planning
 from caraway_operator.kube.client import Kube
-from caraway_operator.kube.kinds import KINDS, Ref, ref
+from caraway_operator.kube.kinds import KINDS, Object, Ref, ref
 from caraway_operator.kube.objects import Objects
 from caraway_operator.kube.planning import Plan, Seen, Write
 
@@ -58,6 +58,8 @@ async def write(kube: Kube, objects: Objects, memory: Memory, plan: Plan, now: f
             failures.append(refusal.message)
             continue
         try:
+            if each.cause == "create":
+                await _require_free(kube, each.wanted)
             answer = await kube.apply(each.wanted)
         except errors.KubeError as error:
             failures.append(f"{which.kind} '{which.name}': {error.message}")
@@ -83,6 +85,24 @@ async def write(kube: Kube, objects: Objects, memory: Memory, plan: Plan, now: f
         (*failures, *troubles),
         is_away or bool(troubles),
     )
+
+
+async def _require_free(kube: Kube, wanted: Object) -> None:
+    """Refuse a name that somebody else's object has; it would be changed, and go with the cluster.
+
+    Raises:
+        RefusedError: it is taken.
+    """
+    metadata = wanted["metadata"]
+    try:
+        there = await kube.get(KINDS[wanted["kind"]], metadata["namespace"], metadata["name"])
+    except errors.MissingError:
+        return
+    if planning.is_stranger(there, wanted):
+        raise errors.RefusedError(
+            "there is one of that name which does not belong to this cluster, and is left alone; "
+            "rename it, or the cluster"
+        )
 
 
 async def _remove(

@@ -178,3 +178,39 @@ async def test_a_field_that_cannot_change_is_told_and_does_not_make_it_write_for
         before = len(at.api.log)
         await at.turn()
         assert len(at.api.log) == before
+
+
+async def test_what_is_somebody_elses_is_neither_changed_nor_taken() -> None:
+    async with bench() as at:
+        theirs = at.api.put(
+            {"kind": "Service", "metadata": {"name": "shop"}, "spec": {"ports": [{"port": 80}]}}
+        )
+        at.create()
+        for _ in range(3):
+            await at.turn()
+
+        assert at.api.get("Service", "shop") == theirs
+        told = at.condition("Reconciled")
+        assert told["status"] == "False"
+        assert "Service 'shop': there is one of that name which does not belong" in told["message"]
+
+
+async def test_what_a_chart_without_an_operator_left_is_taken_over() -> None:
+    async with bench() as at:
+        labels = {"app.kubernetes.io/name": "caraway", "app.kubernetes.io/instance": "shop"}
+        at.api.put({"kind": "ServiceAccount", "metadata": {"name": "shop", "labels": labels}})
+        made = at.create()
+        await at.settle()
+
+        [owner] = at.api.get("ServiceAccount", "shop")["metadata"]["ownerReferences"]
+        assert owner["uid"] == made["metadata"]["uid"]
+
+
+async def test_a_certificate_of_somebody_else_is_not_written_over() -> None:
+    async with bench() as at:
+        theirs = at.api.put({"kind": "Secret", "metadata": {"name": "shop-tls"}, "data": {}})
+        at.create(tls={"enabled": True})
+        await at.turn()
+
+        assert at.api.get("Secret", "shop-tls") == theirs
+        assert "name it in spec.tls.secretName" in at.status()["message"]

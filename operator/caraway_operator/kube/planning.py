@@ -9,6 +9,7 @@ from typing import Any
 
 from caraway_operator.kube import comparing
 from caraway_operator.kube.kinds import Object, Ref, ref
+from caraway_operator.naming import INSTANCE_LABEL, NAME_LABEL
 
 HASH = "caraway.dev/applied-hash"
 _FIXED: Mapping[str, tuple[str, ...]] = {
@@ -154,6 +155,15 @@ def is_owned(live: Object, uid: str) -> bool:
     """Tell whether the cluster with this uid made the object."""
     owners = live["metadata"].get("ownerReferences") or ()
     return any(owner.get("uid") == uid and owner.get("controller") for owner in owners)
+
+
+def is_stranger(live: Object, wanted: Object) -> bool:
+    """Tell whether an object has the name of the wanted one, and is not the cluster's."""
+    owners = {each["uid"] for each in wanted["metadata"].get("ownerReferences") or ()}
+    labels = live["metadata"].get("labels") or {}
+    mine = {key: wanted["metadata"]["labels"][key] for key in (NAME_LABEL, INSTANCE_LABEL)}
+    # Those of a chart without an operator have the labels, and are taken over.
+    return not any(is_owned(live, uid) for uid in owners) and not mine.items() <= labels.items()
 
 
 def _cause(wanted: Object, live: Object | None, seen: Seen | None) -> str:
