@@ -212,6 +212,16 @@ def test_a_cluster_can_be_left_to_the_operator_of_another_release() -> None:
     assert without == found
 
 
+def test_the_test_asks_with_a_key_of_the_cluster() -> None:
+    keys = [{"name": "keys", "key": "reader"}, {"name": "keys", "key": "writer", "access": "rw"}]
+    values = {"cluster": {"spec": {"auth": {"apiKeys": keys}}}}
+    [container] = helm.the(helm.render(values), "Pod")["spec"]["containers"]
+    given = {each["name"]: each.get("valueFrom") for each in container["env"]}
+    assert given["CARAWAY_API_KEY"] == {"secretKeyRef": {"name": "keys", "key": "reader"}}
+    [container] = helm.the(helm.render(), "Pod")["spec"]["containers"]
+    assert "CARAWAY_API_KEY" not in {each["name"] for each in container["env"]}
+
+
 def test_routes_of_a_gateway() -> None:
     gateway = {
         "enabled": True, "flight": True, "parentRefs": [{"name": "public"}],

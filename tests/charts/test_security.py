@@ -70,11 +70,17 @@ def test_rights_are_those_of_the_operator_where_it_needs_them() -> None:
     found = helm.render()
     assert granted(found, "ClusterRole", None) == RULES["namespaced"]
     assert granted(found, "Role", "default") == RULES["own"]
-    some = helm.render({"operator": {"watchNamespaces": ["one", "two"]}})
+    watched = {"operator": {"watchNamespaces": ["one", "two"]}}
+    some = helm.render({**watched, "cluster": {"enabled": False}})
     assert granted(some, "ClusterRole", None) == []
     for namespace in ("one", "two"):
         assert granted(some, "Role", namespace) == RULES["namespaced"]
     assert granted(some, "Role", "default") == RULES["own"]
+    # The cluster of the release itself is never left out.
+    with_its_own = helm.render(watched)
+    assert granted(with_its_own, "Role", "default") == RULES["own"] + RULES["namespaced"]
+    [container] = helm.the(with_its_own, "Deployment")["spec"]["template"]["spec"]["containers"]
+    assert {"--namespace=one", "--namespace=two", "--namespace=default"} <= set(container["args"])
 
 
 def test_roles_are_bound_to_the_operators_account() -> None:

@@ -9,6 +9,13 @@
 {{- if or .Values.operator.enabled .Values.operator.external }}true{{ end -}}
 {{- end }}
 
+{{/* Namespaces that the operator looks after, as JSON; none are all. A cluster of this release is among them. */}}
+{{- define "caraway.operator.namespaces" -}}
+{{- $found := .Values.operator.watchNamespaces -}}
+{{- if and $found .Values.cluster.enabled }}{{ $found = append $found .Release.Namespace | uniq }}{{ end -}}
+{{ toJson $found }}
+{{- end }}
+
 {{- define "caraway.operator.name" -}}
 {{ printf "%s-operator" (.Release.Name | trunc 54 | trimSuffix "-") }}
 {{- end }}
