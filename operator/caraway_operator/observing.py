@@ -13,7 +13,11 @@ from caraway_operator.status import Facts
 def observed(objects: Objects, facts: Facts) -> Facts:
     """Add the sets, pods and claims as they are now."""
     there = objects.of(facts.namespace, facts.name)
-    views = [pods.view(each) for which, each in there.items() if which.kind == POD.name]
+    views = [
+        pods.view(each)
+        for which, each in there.items()
+        if which.kind == POD.name and not pods.is_left_behind(each)
+    ]
     troubles = pods.claim_troubles(claims(objects, facts))
     return replace(facts, sets=_sets(there, facts), pods=views, claims=troubles)
 

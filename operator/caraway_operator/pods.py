@@ -80,6 +80,13 @@ class SetView:
 TEMPLATE_HASH = "caraway.dev/template-hash"
 
 
+def is_left_behind(pod: Object) -> bool:
+    """Tell whether a pod ended and was replaced: Deployments keep what nodes ended or evicted."""
+    component = (pod["metadata"].get("labels") or {}).get(naming.COMPONENT_LABEL)
+    phase = (pod.get("status") or {}).get("phase")
+    return component == naming.SCHEDULER and phase in ("Failed", "Succeeded")
+
+
 def view(pod: Object) -> PodView:
     """Read a pod."""
     metadata, status = pod["metadata"], pod.get("status") or {}

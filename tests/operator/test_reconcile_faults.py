@@ -214,3 +214,18 @@ async def test_a_certificate_of_somebody_else_is_not_written_over() -> None:
 
         assert at.api.get("Secret", "shop-tls") == theirs
         assert "name it in spec.tls.secretName" in at.status()["message"]
+
+
+async def test_a_scheduler_that_a_node_evicted_troubles_nobody_once_another_serves() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        [name] = [each for each in at.api.names("Pod") if "-scheduler-" in each]
+        labels = at.api.get("Pod", name)["metadata"]["labels"]
+        status = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on memory"}
+        metadata = {"name": "shop-scheduler-old", "labels": labels}
+        at.api.put({"kind": "Pod", "metadata": metadata, "status": status})
+        at.change(scheduler={"podLabels": {"team": "data"}})
+        await at.look()
+
+        assert at.condition("RolledOut")["reason"] == "InProgress"
