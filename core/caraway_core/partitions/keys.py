@@ -1,6 +1,7 @@
 """The rule that cuts a dataset into partitions, as `partition_by` of a manifest writes it."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 MAX_BUCKETS = 1_000_000
@@ -48,15 +49,11 @@ class PartitionBy:
     terms: tuple[Term, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class PartitionId:
-    """One partition: the dataset, or the group of datasets that share buckets, and the key."""
-
-    dataset: str
-    key: str
-
-    def __str__(self) -> str:
-        return f"{self.dataset}/{self.key}"
+def keeps_together(term: Term, columns: Collection[str]) -> bool:
+    """Whether rows with the same values in these columns are never parted by a term."""
+    if isinstance(term, ByExpression):
+        return False
+    return term.column in columns or (isinstance(term, Bucket) and term.count == 1)
 
 
 def parse(text: str, name: str | None = None) -> Term:

@@ -178,7 +178,7 @@ class Accelerated:
         if primary_key:
             keys = replace(subject.keys or Keys(), primary=primary_key)
             self.head.subject = replace(subject, keys=keys)
-            self._bucketed = primary_key[0]
+            self._bucketed = plans.bucketed(self.acceleration, primary_key)
 
     def _told(self, error: CarawayError | None) -> None:
         self.keeper.fail(error.message if error is not None else "")
@@ -191,7 +191,8 @@ class Accelerated:
         by = self.acceleration.partition_by
         if by.terms or self._bucketed is None:
             return by
-        return PartitionBy((Bucket(_BUCKETS, self._bucketed),))
+        buckets = 1 if self._bucketed.is_one else _BUCKETS
+        return PartitionBy((Bucket(buckets, self._bucketed.column),))
 
     def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
         task = asyncio.create_task(work, name=name)

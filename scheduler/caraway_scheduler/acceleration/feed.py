@@ -101,9 +101,9 @@ class Feed:
                 is_other = head.held is not None and bool(head.held.version.origin)
                 if is_other and not self._can_begin_anew:
                     raise CarawayError(
-                        "its rows were kept with another source, other columns or another primary "
-                        "key, and came as changes, which cannot be loaded again; set these back, "
-                        "or choose another name for the dataset"
+                        "its rows were kept with another source, other columns, another primary "
+                        "key or other unique indexes, and came as changes, which cannot be loaded "
+                        "again; set these back, or choose another name for the dataset"
                     )
                 part = Part(making.key_of(head.name), self._schema(), ())
                 with suppress(MovedError):

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -34,10 +34,18 @@ Tell = Callable[[TableName, Refreshes, Stored], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Bucketed:
+    """Rows are parted by buckets of a column, or are all in one."""
+
+    column: str
+    is_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a dataset asks for.
 
-    Rows are parted by `partition_by`, or by buckets of the `bucketed` column, or not at all.
+    Rows are parted by `partition_by`, or as `bucketed` says, or not at all.
     """
 
     name: TableName
@@ -45,7 +53,7 @@ class Plan:
     settings: events.Settings
     recipe: Recipe
     partition_by: PartitionBy = field(default_factory=PartitionBy)
-    bucketed: str | None = None
+    bucketed: Bucketed | None = None
     reopens: bool = False
     """Whether the version of an earlier life of the process needs no refresh at the start."""
 
@@ -63,7 +71,9 @@ class Keeper:
         size_bytes: Callable[[TableName], int] = lambda _name: 0,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         counting: Counting | None = None,
+        renew: Callable[[TableName], Awaitable[None]] | None = None,
     ) -> None:
+        """Take what a dataset asks for; `renew` has its source looked at before it is loaded."""
         self._plan = plan
         self._head = head
         self._tell = tell
@@ -71,6 +81,7 @@ class Keeper:
         self._size_bytes = size_bytes
         self._clock = clock
         self._counting = counting or Counting()
+        self._renew = renew
         self._counted: Counted | None = None
         self._state = self._said = Refreshes(plan.name, plan.settings)
         # None: the source can be read now.
@@ -292,6 +303,9 @@ class Keeper:
 
     async def _version(self, begin: events.Begin, before: Version | None) -> Version:
         """Have the rows of the next version stored."""
+        if self._renew is not None:
+            # A source of other columns by now would be read as if it had the ones it had.
+            await self._renew(self._plan.name)
         recipe, source, now = self._plan.recipe, self._schema(self._plan.name), self._clock()
         cut = self._cut(before)
         if begin.mode == "full" or before is None:
@@ -325,7 +339,9 @@ class Keeper:
             return before.cut
         size_bytes, cores = self._size_bytes(plan.name), self._head.maker.cores
         buckets = partitioning.default_buckets(size_bytes, 0, cores)
-        return PartitionBy((Bucket(buckets, plan.bucketed),))
+        if plan.bucketed.is_one:
+            buckets = 1
+        return PartitionBy((Bucket(buckets, plan.bucketed.column),))
 
     async def _show(self) -> None:
         async with self._head.moving:

@@ -12,7 +12,7 @@ from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration import statements
 from caraway_scheduler.acceleration.backoff import Retries
 from caraway_scheduler.acceleration.head import Subject
-from caraway_scheduler.acceleration.keeper import Plan
+from caraway_scheduler.acceleration.keeper import Bucketed, Plan
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.schedule import Cron, Interval, Schedule, Timetable
 from caraway_scheduler.catalog.states import ReadyState
@@ -52,7 +52,7 @@ def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyStat
         settings,
         _recipe(dataset, acceleration),
         acceleration.partition_by,
-        _bucketed(acceleration),
+        bucketed(acceleration, acceleration.primary_key),
         # What came as changes cannot be loaded again.
         reopens=acceleration.mode != "memory" or refresh.mode == "changes",
     )
@@ -86,11 +86,17 @@ def twice_of(acceleration: Acceleration) -> Twice:
     return _TWICE[actions[0]]
 
 
-def _bucketed(acceleration: Acceleration) -> str | None:
-    """Return the column by which rows are parted where the manifest says nothing of it."""
-    if acceleration.partition_by.terms or not acceleration.primary_key:
+def bucketed(acceleration: Acceleration, primary_key: tuple[str, ...]) -> Bucketed | None:
+    """Say by what rows are parted where the manifest says nothing of it.
+
+    Rows with the same values in a key are held against each other within a partition.
+    """
+    unique = [each.columns for each in acceleration.indexes if each.is_unique]
+    groups = [*([primary_key] if primary_key else []), *unique]
+    if acceleration.partition_by.terms or not groups:
         return None
-    return acceleration.primary_key[0]
+    common = [name for name in groups[0] if all(name in group for group in groups)]
+    return Bucketed(common[0]) if common else Bucketed(groups[0][0], is_one=True)
 
 
 def _recipe(dataset: Dataset, acceleration: Acceleration) -> Recipe:
@@ -117,6 +123,7 @@ def _recipe(dataset: Dataset, acceleration: Acceleration) -> Recipe:
 
 def _origin(dataset: Dataset, acceleration: Acceleration) -> str:
     """Tell what a version is of, without the secrets that lead there."""
+    unique = tuple(each.columns for each in acceleration.indexes if each.is_unique)
     text = repr(
         (
             dataset.source,
@@ -125,6 +132,7 @@ def _origin(dataset: Dataset, acceleration: Acceleration) -> str:
             acceleration.sort_by,
             acceleration.primary_key,
             acceleration.partition_by,
+            *((unique,) if unique else ()),
         )
     )
     return hashlib.sha256(text.encode()).hexdigest()[:16]

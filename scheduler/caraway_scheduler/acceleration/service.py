@@ -127,6 +127,7 @@ class Accelerations:
             self._catalog.source_schema,
             self._catalog.source_bytes,
             counting=self.counting,
+            renew=self._catalog.renew,
         )
         kept = Accelerated(
             state.dataset,

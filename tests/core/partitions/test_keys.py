@@ -1,7 +1,7 @@
 import pytest
 
 from caraway_core.partitions import keys
-from caraway_core.partitions.keys import Bucket, ByColumn, ByExpression, PartitionId
+from caraway_core.partitions.keys import Bucket, ByColumn, ByExpression
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,3 @@ def test_what_is_no_column(text: str) -> None:
 def test_column_is_named_once() -> None:
     with pytest.raises(ValueError, match="names a column twice"):
         keys.columns('(a, "a")')
-
-
-def test_partition_ids_sort_and_read_well() -> None:
-    assert sorted([PartitionId("b", "0"), PartitionId("a", "1")])[0].dataset == "a"
-    assert str(PartitionId("sales.orders", "3")) == "sales.orders/3"
