@@ -110,3 +110,24 @@ async def test_appends_keep_what_is_stored(tmp_path: Path) -> None:
         assert stored < now
         found = await runtime.sql("SELECT count(*) AS n, max(id) AS last FROM orders")
         assert found.json() == [{"n": 1030, "last": 4009}]
+
+
+async def test_what_is_inserted_becomes_a_file_of_the_source(tmp_path: Path) -> None:
+    (tmp_path / "lake").mkdir()
+    pq.write_table(pa.table({"id": [1], "v": ["a"]}), tmp_path / "lake" / "a.parquet")
+    text = """
+        datasets:
+          - from: file:lake/
+            name: orders
+            access: read_write
+            params: {file_format: parquet}
+            acceleration: {enabled: true, engine: file}
+    """
+    async with running(tmp_path, text + KEYS) as runtime:
+        runtime.api.headers.update({"x-api-key": "writer"})
+        await at_version(runtime, 1)
+        made = await runtime.sql("INSERT INTO orders SELECT id + 1, 'b' FROM orders")
+        assert (made.status_code, made.json()) == (200, [{"count": 1}])
+        found = await runtime.sql("SELECT id, v FROM orders ORDER BY id")
+        assert found.json() == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
+    assert len(list((tmp_path / "lake").glob("*.parquet"))) == 2
