@@ -130,4 +130,4 @@ async def test_what_is_inserted_becomes_a_file_of_the_source(tmp_path: Path) -> 
         assert (made.status_code, made.json()) == (200, [{"count": 1}])
         found = await runtime.sql("SELECT id, v FROM orders ORDER BY id")
         assert found.json() == [{"id": 1, "v": "a"}, {"id": 2, "v": "b"}]
-    assert len(list((tmp_path / "lake").glob("*.parquet"))) == 2
+    assert len(list((tmp_path / "lake").glob("*.parquet"))) > 1
