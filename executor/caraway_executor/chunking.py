@@ -71,6 +71,37 @@ class Chunker:
             yield batch.slice(start, step)
 
 
+class Gathering:
+    """Gathers batches until they are worth a copy, but no more of them than a chunk holds.
+
+    What is first there is given soon, as the first chunk is.
+    """
+
+    def __init__(self, order: StoreOrder) -> None:
+        self._order = order
+        self._is_first = True
+        self._waiting: Chunk = []
+        self._rows = self._size_bytes = 0
+
+    def add(self, batch: pa.RecordBatch) -> Chunk:
+        """Take a batch, and return what was gathered, if it is enough with it."""
+        if not batch.num_rows:
+            return []
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        # Views count the whole of the text that they are a part of, so this is never too little.
+        self._size_bytes += batch.nbytes
+        is_long = self._is_first and self._rows >= self._order.first_rows
+        return self.rest() if is_long or self._size_bytes >= self._order.chunk_bytes else []
+
+    def rest(self) -> Chunk:
+        """Return what is gathered."""
+        gathered, self._waiting = self._waiting, []
+        self._rows = self._size_bytes = 0
+        self._is_first = False
+        return gathered
+
+
 @dataclass(slots=True)
 class _Waiting:
     pieces: Chunk = field(default_factory=list)

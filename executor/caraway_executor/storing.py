@@ -13,7 +13,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
 from caraway_engine import plain
-from caraway_executor.chunking import Chunk, Chunker, PartitionChunker
+from caraway_executor.chunking import Chunk, Chunker, Gathering, PartitionChunker
 
 _WRITES = 3
 """Chunks on their way to the store at once, while the next rows are read."""
@@ -99,12 +99,29 @@ class StoringStream:
 
     async def _uncut(self) -> AsyncGenerator[tuple[str, Chunk], None]:
         chunker = Chunker(self._order)
-        async for batch in self._rows:
-            for piece in self._restored(batch):
-                for chunk in chunker.add(piece):
-                    yield "", chunk
+        async for piece in self._compact():
+            for chunk in chunker.add(piece):
+                yield "", chunk
         for chunk in chunker.rest():
             yield "", chunk
+
+    async def _compact(self) -> AsyncGenerator[pa.RecordBatch, None]:
+        """Yield the rows without what others of them hold, as the answer types them."""
+        if not plain.has_views(self._rows.schema):
+            async for batch in self._rows:
+                yield plain.restored(batch, self._answer)
+            return
+        # Each slice of views would take along all of the text that it is a part of. One large
+        # batch costs less to copy and to scan than many small ones, and a thread lets other work
+        # here go on meanwhile.
+        gathering = Gathering(self._order)
+        async for batch in self._rows:
+            if gathered := gathering.add(batch):
+                for each in await asyncio.to_thread(self._restored, gathered):
+                    yield each
+        if gathered := gathering.rest():
+            for each in await asyncio.to_thread(self._restored, gathered):
+                yield each
 
     async def _parted(self) -> AsyncGenerator[tuple[str, Chunk], None]:
         chunker = PartitionChunker(self._order, self._full)
@@ -128,11 +145,8 @@ class StoringStream:
         written = await self._store.write_chunk(self._order.key, index, self._answer, chunk)
         return replace(written, partition=partition)
 
-    def _restored(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-        if not plain.has_views(batch.schema):
-            return [plain.restored(batch, self._answer)]
-        # Each slice of views would take along all of the text that it is a part of.
-        compact = plain.plain_table([batch], plain.plain_schema(batch.schema))
+    def _restored(self, batches: Chunk) -> Chunk:
+        compact = plain.plain_table(batches, plain.plain_schema(batches[0].schema))
         return [plain.restored(each, self._answer) for each in compact.to_batches()]
 
     def _own(self, task: asyncio.Task[ChunkInfo] | asyncio.Task[None]) -> None:

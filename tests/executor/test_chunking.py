@@ -5,7 +5,7 @@ import pytest
 
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import ResultPlace
-from caraway_executor.chunking import Chunker
+from caraway_executor.chunking import Chunker, Gathering
 
 ROW = 8
 ORDER = StoreOrder(ResultPlace("file", "/r"), "k", first_rows=10, chunk_bytes=30 * ROW)
@@ -57,3 +57,13 @@ def test_a_batch_far_larger_than_a_chunk_is_sliced_and_loses_no_row() -> None:
 def test_rows_so_wide_that_a_chunk_of_them_does_not_fit_close_it_early() -> None:
     huge = pa.record_batch({"w": ["x" * 1000] * 6})
     assert cut(Chunker(ORDER, most_bytes=2500), [huge]) == [[2, 2], [2]]
+
+
+def test_no_more_is_gathered_than_a_chunk_holds_and_the_first_rows_are_given_soon() -> None:
+    gathering = Gathering(ORDER)
+
+    given = [len(gathering.add(numbers(count))) for count in (5, 0, 5, 10, 10, 10, 50, 4)]
+
+    assert given == [0, 0, 2, 0, 0, 3, 1, 0]
+    assert [batch.num_rows for batch in gathering.rest()] == [4]
+    assert gathering.rest() == []

@@ -26,6 +26,7 @@ from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.fragments import task
 from tests.kit.stored import path_of, stored
+from tests.kit.turns import turn
 
 T = TableName("t")
 SCHEMAS = {"t": pa.schema([("k", pa.int64()), ("g", pa.int64())])}
@@ -343,3 +344,22 @@ async def test_a_share_without_chunks_is_empty(tmp_path: Path) -> None:
     run = task("SELECT count(*) AS n FROM t", SCHEMAS, shares=[share([])])
 
     assert await answer(local, run) == 0
+
+
+async def test_what_nobody_reads_any_more_makes_room_for_what_is_wanted(tmp_path: Path) -> None:
+    first = await stored(tmp_path, NUMBERS, key="first")
+    other = pa.table({"k": pa.array(range(1000, 2000)), "g": NUMBERS["g"]})
+    second = await stored(tmp_path, other, key="second")
+    stores, room = Stores(), Room(first.chunks[0].size_bytes * 3 // 2)
+    chunks = KeptChunks(stores, room)
+    unread: list[object] = list(await chunks.bring([Wanted(T, first, first.chunks)]))
+    unread.append(unread)  # A cycle, as of a version and its views.
+    gc.disable()
+    try:
+        del unread
+        await turn()
+        assert not room.has(second.chunks[0].size_bytes)
+
+        assert len(await chunks.bring([Wanted(T, second, second.chunks)])) == 1
+    finally:
+        gc.enable()

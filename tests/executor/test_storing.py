@@ -235,3 +235,34 @@ async def test_task_with_an_order_gives_word_page_by_page(tmp_path: Path) -> Non
     assert sum(chunk.row_count for chunk in chunks) == 3_000_000
     assert of.is_idle
     await of.aclose()
+
+
+def texts(start: int, count: int) -> pa.RecordBatch:
+    words = [f"a text of more than twelve: {n:04d}" for n in range(start, start + count)]
+    return pa.record_batch({"w": pa.array(words, pa.string_view())})
+
+
+async def test_small_batches_of_views_become_one_batch_a_chunk(tmp_path: Path) -> None:
+    small = [texts(start, 10) for start in range(0, 1000, 10)]
+    stream = stored(tmp_path, Rows(small), first_rows=20, chunk_bytes=4 * small[0].nbytes)
+
+    found = await words(stream)
+
+    assert [each.chunk.row_count for each in found][:3] == [20, 40, 40]
+    store = FolderResultStore(tmp_path)
+    read = [[batch async for batch in store.read_chunk("answer", each.chunk)] for each in found]
+    assert {len(batches) for batches in read} == {1}
+    assert pa.Table.from_batches(batch for each in read for batch in each) == pa.Table.from_batches(
+        small
+    )
+
+
+async def test_views_take_no_text_of_other_rows_along(tmp_path: Path) -> None:
+    whole = texts(0, 1000)
+    small = [whole.slice(start, 10) for start in range(0, 1000, 10)]
+    stream = stored(tmp_path, Rows(small), first_rows=10, chunk_bytes=1000)
+
+    found = await words(stream)
+
+    assert len(found) > 10
+    assert max(each.chunk.size_bytes for each in found) < whole.nbytes / 4

@@ -64,7 +64,7 @@ def write(
     """
     writer = HashingWriter(target)
     # Each call into Python is dear.
-    with io.BufferedWriter(writer, MIB) as sink:
+    with io.BufferedWriter(writer, MIB) as sink:  # type: ignore[type-var]  # it is a raw stream
         arro3.io.write_ipc_stream(_reader(schema, batches), sink, compression=None)
     rows = sum(batch.num_rows for batch in batches)
     return ChunkInfo(index, rows, writer.size_bytes, writer.sha256)
