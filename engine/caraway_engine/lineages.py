@@ -14,6 +14,7 @@ from caraway_engine import entries, held
 from caraway_engine.entries import Entry
 from caraway_engine.held import Chunk, Chunks
 from caraway_engine.merging import Merged
+from caraway_engine.uniqueness import DuplicateError
 
 _ids = attrgetter("chunk.sha256", "chunk.key", "chunk.index")
 Group = tuple[str | None, tuple[str, ...]]
@@ -136,12 +137,17 @@ class Lineage:
         found: Mapping[ChunkInfo, Chunk],
     ) -> None:
         entry: Entry | None = None
-        for (partition, _), each in zip(groups, merged, strict=True):
+        for (partition, names), each in zip(groups, merged, strict=True):
             if each.applied == ordinal:
                 if entry is None:
                     batches = found[self._entries[ordinal].chunk].batches
                     entry = entries.read(self._table, self._spec, batches)
-                each.apply(entry, partition)
+                try:
+                    each.apply(entry, partition)
+                except DuplicateError:
+                    # It has taken what is refused; whoever reads what was before makes it anew.
+                    del self._merged[partition, names]
+                    raise
 
     def _infos(self, name: str) -> Sequence[ChunkInfo]:
         if name not in self._pieces:

@@ -15,7 +15,7 @@ from caraway_core.changes import SOURCE_BYTES, Op
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.tables import Lookup, StoredTable
-from caraway_engine import base_keys, choosing, keyed
+from caraway_engine import base_keys, choosing, keyed, uniqueness
 from caraway_engine.entries import Entry
 from caraway_engine.keyed import Key, KeyIndex, Sought
 from caraway_engine.pieces import Hold, Piece, Seen
@@ -57,6 +57,7 @@ class Merged:
         """
         self.applied = 0
         self.used_s = 0.0
+        self._table = table
         self._hold = hold
         self._schema = spec.schema
         self._keys = spec.keys
@@ -88,12 +89,14 @@ class Merged:
 
         Raises:
             OutOfMemoryQueryError: it does not fit; nothing has changed.
+            DuplicateError: it breaks a unique index; this must not be used any more.
         """
         rows = entry.of(partition)
         if rows:
             holder = self._hold(_size(entry, len(rows)))
             work = _Work(self.applied + 1, len(self._dead_log))
             self._change(entry, rows, work)
+            self._check_unique(entry, work)
             self._take(entry, work, holder)
         self.applied += 1
 
@@ -237,6 +240,25 @@ class Merged:
                 latest[key] = number
                 work.taken.append(row)
                 dead_log.append(0)
+
+    def _check_unique(self, entry: Entry, work: _Work) -> None:
+        """Look whether the rows that an entry leaves are unique where an index says so."""
+        unique = [each.columns for each in self._indexes() if each.is_unique]
+        if not unique or not work.taken:
+            return
+        alive = [row for at, row in enumerate(work.taken, work.first) if not self._dead_log[at]]
+        rows = choosing.taken(entry.rows, pa.array(alive, pa.int64()))
+        for columns in unique:
+            uniqueness.check(
+                self._table,
+                columns,
+                rows,
+                self._base,
+                self._lookups[columns],
+                self._dead_base,
+                self._logged[columns],
+                self._dead_log,
+            )
 
     def _truncate(self, offset: bytes | None, work: _Work) -> None:
         """Have all rows die, but for those whose last change is a later one of the same source."""

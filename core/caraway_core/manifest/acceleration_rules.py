@@ -103,14 +103,13 @@ def _retention(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _on_conflict(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    actions, indexes = section.get("on_conflict"), section.get("indexes")
+    actions = section.get("on_conflict")
     if not isinstance(actions, dict):
         return
     written = section.get("primary_key")
     primary = _columns(written)
     is_broken = written is not None and primary is None
-    unique = [key for key, value in _mapping(indexes).items() if value == "unique"]
-    known = {_columns(key) for key in unique} | {primary}
+    known = {_columns(key) for key in _unique(section)} | {primary}
     for key, action in actions.items():
         if str(action).startswith("upsert") and written is None:
             yield "on_conflict", f"'{action}' needs a 'primary_key'"
@@ -119,23 +118,45 @@ def _on_conflict(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _partition_by(document: Document, section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What parts rows that change must be known of every change: of one that deletes that is the
-    primary key."""
+    """Rows with one key have to be in one partition, or it would not be seen that there are two.
+
+    Of a change that deletes nothing but the primary key is known."""
     mode = accelerating.refresh_mode_of(section.get("refresh_mode"), _connector(document))
     primary = _columns(section.get("primary_key"))
-    terms = section.get("partition_by")
-    if mode != "changes" or not terms or not isinstance(terms, list | dict | str):
-        return
-    written = terms.values() if isinstance(terms, dict) else terms
-    for text in [written] if isinstance(written, str) else written:
+    for text in _terms(section.get("partition_by")):
         try:
-            term = keys.parse(str(text))
+            term = keys.parse(text)
         except ValueError:
             continue  # Its shape is refused elsewhere.
-        if not isinstance(term, keys.Bucket):
+        if mode == "changes" and not isinstance(term, keys.Bucket):
             yield "partition_by", f"'{text}' cannot part rows that change; write bucket(n, column)"
-        elif primary is not None and term.column not in primary:
-            yield "partition_by", f"'{term.column}' has to be a column of the 'primary_key'"
+        elif primary is not None and not keys.keeps_together(term, primary):
+            column = "" if isinstance(term, keys.ByExpression) else term.column
+            what = f"'{column}' has to be" if column else f"'{text}' parts rows with one key; write"
+            yield "partition_by", f"{what} a column of the 'primary_key'"
+        for index in _unique(section):
+            if not keys.keeps_together(term, _columns(index) or ()):
+                message = (
+                    f"'{text}' may part rows with the same '{index}', whose index is 'unique'; "
+                    "write a column of it, leave 'partition_by' out, or make the index 'enabled'"
+                )
+                yield "partition_by", message
+
+
+def _terms(written: object) -> Iterator[str]:
+    """Yield the texts of `partition_by`, with or without names."""
+    if isinstance(written, dict):
+        yield from map(str, written.values())
+    elif isinstance(written, list):
+        for each in written:
+            yield from _terms(each)
+    elif isinstance(written, str):
+        yield written
+
+
+def _unique(section: Mapping[str, Any]) -> list[str]:
+    indexes = _mapping(section.get("indexes"))
+    return [str(key) for key, value in indexes.items() if value == "unique"]
 
 
 def _columns(text: object) -> frozenset[str] | None:

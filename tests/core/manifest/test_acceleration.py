@@ -10,7 +10,7 @@ from caraway_core.manifest import Acceleration, Manifest, accelerating, load, lo
 from caraway_core.manifest.acceleration import Index, OnConflict, Refresh, Retention, Snapshots
 from caraway_core.manifest.shape import acceleration as shapes
 from caraway_core.manifest.shape.base import known_keys
-from caraway_core.partitions.keys import Bucket, ByColumn, ByExpression, PartitionBy
+from caraway_core.partitions.keys import Bucket, ByColumn, PartitionBy
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 EVERY_KEY = """
@@ -34,7 +34,7 @@ EVERY_KEY = """
       indexes: {region: enabled, "(email, tenant)": unique}
       on_conflict: {'("Order Id", tenant)': upsert, "(tenant, email)": drop}
       sort_by: [at, region]
-      partition_by: ["bucket(16, tenant)", {area: region}, {day: "date_trunc('day', at)"}]
+      partition_by: ["bucket(16, tenant)", {by: tenant}]
       replicas: 2
       snapshots: enabled
       snapshots_trigger: time_interval
@@ -88,13 +88,7 @@ def test_every_key_reaches_its_value(loads: Loads) -> None:
             OnConflict(("tenant", "email"), "drop"),
         ),
         sort_by=("at", "region"),
-        partition_by=PartitionBy(
-            (
-                Bucket(16, "tenant"),
-                ByColumn("region", "area"),
-                ByExpression("date_trunc('day', at)", "day"),
-            )
-        ),
+        partition_by=PartitionBy((Bucket(16, "tenant"), ByColumn("tenant", "by"))),
         replicas=2,
         snapshots=Snapshots("enabled", "time_interval", 600, None, True, "always"),
         write_mode="write_back",
@@ -319,6 +313,31 @@ def test_rows_that_change_are_parted_by_their_key(
 ) -> None:
     problems = refuses(dataset(f"refresh_mode: changes, primary_key: a, {keys}"))
     assert any(message in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("primary_key: a, partition_by: [b]", "'b' has to be a column of the 'primary_key'"),
+        ("primary_key: a, partition_by: ['a % 2']", "'a % 2' parts rows with one key; write"),
+        (
+            "indexes: {b: unique}, partition_by: ['bucket(4, a)']",
+            "'bucket(4, a)' may part rows with the same 'b', whose index is 'unique'",
+        ),
+    ],
+)
+def test_rows_with_one_key_are_never_parted(refuses: Refuses, keys: str, message: str) -> None:
+    (problem,) = refuses("name: a\n" + dataset(keys))
+    assert message in problem
+
+
+def test_rows_with_one_key_may_be_parted_by_a_part_of_it(write: Write) -> None:
+    for keys in (
+        'primary_key: "(a, b)", partition_by: [b]',
+        "primary_key: a, partition_by: ['bucket(1, c)'], indexes: {b: unique}",
+        "primary_key: a, partition_by: ['bucket(8, a)'], indexes: {b: enabled}",
+    ):
+        load(write("name: a\n" + dataset(keys)))
 
 
 def test_changes_need_a_key_in_the_file_engine(refuses: Refuses) -> None:
