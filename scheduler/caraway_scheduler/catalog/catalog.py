@@ -128,6 +128,23 @@ class Catalog:
             raise DatasetError("unavailable", f"dataset '{name}': its source is not loaded")
         return state.spec.schema
 
+    async def renew(self, name: TableName) -> None:
+        """Look at the source of a dataset now: its columns may have changed since it was loaded.
+
+        Raises:
+            DatasetError: it cannot be read.
+        """
+        state = self.datasets.get(name)
+        if state is None:
+            return
+        source, request = self._source(state.dataset)
+        found = await self._call(self._loading, source.fingerprint, request)
+        if state.spec is not None and found == state.resolved:
+            return
+        state.spec = await self._call(self._loading, source.resolve, request)
+        state.fingerprint = state.resolved = found
+        await self._install()
+
     def params(self, dataset: Dataset) -> Mapping[str, str]:
         """Return the params of a dataset, with secrets filled in.
 
@@ -239,7 +256,7 @@ class Catalog:
         except DatasetError as exc:
             self._fail(state, exc)
             return
-        state.spec, state.is_loaded = spec, True
+        state.spec, state.resolved, state.is_loaded = spec, state.fingerprint, True
         await self._install()
         if state.is_accelerated and self.accelerator is not None:
             self.accelerator.source_loaded(state.name)

@@ -25,6 +25,8 @@ class DatasetState:
     """What queries read of an accelerated dataset; `spec` is its source."""
     is_loaded: bool = False
     fingerprint: str | None = None
+    resolved: str | None = None
+    """The fingerprint of what `spec` was read from; the last one that was seen may be another."""
     attempts: int = 0
 
     @property

@@ -198,7 +198,7 @@ async def test_failed_refresh_leaves_the_rows_and_says_why(tmp_path: Path) -> No
         async def told() -> str:
             return str((await standing(runtime)).get("error", ""))
 
-        assert "cannot be read" in await eventually(told, "the failure is told")
+        assert "is damaged" in await eventually(told, "the failure is told")
         assert (await standing(runtime))["status"] == "ready"
         assert await count(runtime) == 10
         write(tmp_path, 20)
