@@ -46,6 +46,7 @@ class ResultsCache:
         self.requests = 0
         self.hits = 0
         self.size_bytes = 0
+        self.clears = 0
         self._clock = clock
         self._answers: OrderedDict[CacheKey, CachedAnswer] = OrderedDict()
 
@@ -73,8 +74,15 @@ class ResultsCache:
         self.hits += 1
         return answer
 
-    def put(self, key: CacheKey, schema: pa.Schema, batches: list[pa.RecordBatch]) -> None:
-        """Keep an answer, unless it is too large."""
+    def put(
+        self, key: CacheKey, schema: pa.Schema, batches: list[pa.RecordBatch], since: int = 0
+    ) -> None:
+        """Keep an answer, unless it is too large, or began before all was forgotten.
+
+        `since` is what `clears` was as its statement began: what it read may have changed.
+        """
+        if since != self.clears:
+            return
         size = _ENTRY_OVERHEAD + len(key[2]) + sum(batch.nbytes for batch in batches)
         if size > self.largest_answer_bytes:
             return
@@ -92,6 +100,7 @@ class ResultsCache:
 
     def clear(self) -> None:
         """Forget everything: a table was written to, or the catalog changed."""
+        self.clears += 1
         self._answers.clear()
         self.size_bytes = 0
 

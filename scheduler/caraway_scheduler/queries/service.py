@@ -86,6 +86,7 @@ class QueryService:
             ShuttingDownError: the process takes no more work.
         """
         statement, key = self._statement(request)
+        since = self.cache.clears if self.cache is not None else 0
         spans.current.set(request.span)
         run = _Run(self, request, self._timeouts)
         self.active.add(run.query)
@@ -99,7 +100,7 @@ class QueryService:
         except BaseException as exc:
             run.finish(exc)
             raise
-        status = self._watch_for_cache(request, stream, rows, key)
+        status = self._watch_for_cache(request, stream, rows, key, since)
         return Answer(run.query.query_id, rows, status)
 
     def bound(self, timeout_s: float | None, max_running: int | None) -> None:
@@ -145,7 +146,12 @@ class QueryService:
         return answer
 
     def _watch_for_cache(
-        self, request: QueryRequest, stream: BatchStream, rows: LiveRows, key: CacheKey | None
+        self,
+        request: QueryRequest,
+        stream: BatchStream,
+        rows: LiveRows,
+        key: CacheKey | None,
+        since: int,
     ) -> CacheStatus | None:
         if stream.written is not None:
             # However it ends: rows may have been written before a client left.
@@ -154,7 +160,9 @@ class QueryService:
         if key is None or self.cache is None or not stream.reads_only_catalog:
             return None
         cache, schema = self.cache, rows.schema
-        rows.keep(cache.largest_answer_bytes, lambda batches: cache.put(key, schema, batches))
+        rows.keep(
+            cache.largest_answer_bytes, lambda batches: cache.put(key, schema, batches, since)
+        )
         return "BYPASS" if request.cache_control == "bypass" else "MISS"
 
     def _count(

@@ -72,3 +72,14 @@ def test_clear_forgets_everything() -> None:
     answers.clear()
     assert answers.get(key) is None
     assert answers.size_bytes == 0
+
+
+def test_answer_that_began_before_everything_was_forgotten_is_not_kept() -> None:
+    answers = cache()
+    key = ResultsCache.key(PUBLIC, V1, Statement("SELECT 1", {}))
+    since = answers.clears
+    answers.clear()
+    answers.put(key, SCHEMA, ROWS, since)
+    assert answers.get(key) is None
+    answers.put(key, SCHEMA, ROWS, answers.clears)
+    assert answers.get(key) is not None
