@@ -22,7 +22,10 @@ def objects(wanted: Wanted) -> list[Object]:
     made[0]["spec"]["publishNotReadyAddresses"] = True
     made[2]["spec"].update(clusterIP="None", publishNotReadyAddresses=True)
     if ports := _state_ports(wanted):
-        made.append(_service(wanted, naming.of(name, naming.STATE), naming.STATE, ports))
+        state = _service(wanted, naming.of(name, naming.STATE), naming.STATE, ports)
+        # Two containers in one pod: the Redis must be found also while the store starts anew.
+        state["spec"]["publishNotReadyAddresses"] = True
+        made.append(state)
     if wanted.spec.service.type != "ClusterIP":
         made.append(_public(wanted))
     else:

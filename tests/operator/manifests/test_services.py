@@ -36,7 +36,9 @@ def test_head_and_state_keep_their_address_and_executors_have_none_in_common() -
     cluster = wanted()
     head = made(cluster, "Service", "demo-head")["spec"]
     assert "clusterIP" not in head and head["publishNotReadyAddresses"]
-    assert ports(made(cluster, "Service", "demo-state")) == {"redis": 6379, "store": 8095}
+    state = made(cluster, "Service", "demo-state")
+    assert ports(state) == {"redis": 6379, "store": 8095}
+    assert "clusterIP" not in state["spec"] and state["spec"]["publishNotReadyAddresses"]
     assert made(cluster, "Service", "demo-executor")["spec"]["clusterIP"] == "None"
 
 
