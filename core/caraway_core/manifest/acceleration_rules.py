@@ -31,6 +31,14 @@ def dataset(document: Document) -> Iterator[Problem]:
             yield document.problem(("acceleration", key), message)
 
 
+def view(document: Document) -> Iterator[Problem]:
+    """Yield what is wrong between the keys of a view's acceleration."""
+    yield from dataset(document)
+    if is_on(document) and _section(document).get("refresh_mode") == "changes":
+        message = "a view has no changes; it is loaded whole: write 'full'"
+        yield document.problem(("acceleration", "refresh_mode"), message)
+
+
 def notices(document: Document) -> Iterator[str]:
     """Yield a notice for each key of an enabled acceleration that is taken otherwise, or not."""
     for key, message in _notices(_section(document)):

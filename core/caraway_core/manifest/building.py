@@ -11,7 +11,14 @@ from caraway_core.manifest import runtime as values_runtime
 from caraway_core.manifest.shape import dataset as dataset_shapes
 from caraway_core.manifest.shape import runtime as shapes
 from caraway_core.manifest.shape import top
-from caraway_core.manifest.values import Column, Dataset, DeclaredStore, SnapshotStore, View
+from caraway_core.manifest.values import (
+    VIEW,
+    Column,
+    Dataset,
+    DeclaredStore,
+    SnapshotStore,
+    View,
+)
 
 Value = TypeVar("Value")
 
@@ -43,6 +50,20 @@ def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
 def view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> View:
     """Build a view that was written in a file of the folder."""
     return View(shape.name, sql, base_dir, shape.description, _plain(shape.metadata))
+
+
+def accelerated_view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> Dataset:
+    """Build a view whose rows are kept: a dataset, whose source is the query."""
+    return Dataset(
+        name=shape.name,
+        source=f"{VIEW}:{sql}",
+        connector=VIEW,
+        path=sql,
+        base_dir=base_dir,
+        description=shape.description,
+        metadata=_plain(shape.metadata),
+        acceleration=accelerating.acceleration(shape.acceleration, VIEW),
+    )
 
 
 def stores(shapes_: list[top.SecretStore] | None) -> tuple[DeclaredStore, ...]:

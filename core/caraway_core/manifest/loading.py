@@ -151,7 +151,7 @@ class _Loading:
         if section in _RULES:
             self._problems += _RULES[section](found)
             self._problems += unsupported.problems(found, _REFUSALS[section])
-        if section == "datasets":
+        if section in ("datasets", "views"):
             self._notices += notices.of_dataset(found)
         match checked.shape:
             case shapes.Dataset() as shape:
@@ -182,7 +182,11 @@ class _Loading:
     def _add_view(self, shape: shapes.View, found: Document) -> None:
         is_new = self._is_new(shape.name, found)
         sql = shape.sql if shape.sql_ref is None else self._sql(shape.sql_ref, found)
-        if is_new and sql is not None:
+        if not is_new or sql is None:
+            return
+        if shape.acceleration is not None and shape.acceleration.enabled:
+            self._datasets.append(building.accelerated_view(shape, sql, found.path.parent))
+        else:
             self._views.append(building.view(shape, sql, found.path.parent))
 
     def _sql(self, text: str, found: Document) -> str | None:

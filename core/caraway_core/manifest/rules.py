@@ -44,6 +44,7 @@ def dataset(document: Document) -> Iterator[Problem]:
 def view(document: Document) -> Iterator[Problem]:
     """Yield what is wrong between the keys of a view."""
     yield from _acceleration(document)
+    yield from acceleration_rules.view(document)
     yield from _one_of(document, (), "sql", "sql_ref")
 
 

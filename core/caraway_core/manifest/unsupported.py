@@ -122,7 +122,7 @@ IN_DATASET = (
     Refusal("columns.*.embeddings", _is_present),
     Refusal("columns.*.full_text_search", _is_on, _OFF),
 )
-IN_VIEW = (Refusal("acceleration", _is_on, _OFF),)
+IN_VIEW = _IN_ACCELERATION
 
 
 def problems(document: Document, refusals: tuple[Refusal, ...]) -> Iterator[Problem]:

@@ -50,6 +50,10 @@ class Dataset:
         return self.acceleration is not None
 
 
+VIEW = "view"
+"""The connector of datasets that are accelerated views; its path is their query."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """A name for a query."""

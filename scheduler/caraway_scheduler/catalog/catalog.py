@@ -15,12 +15,14 @@ from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View, arrow_type
 from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values import VIEW
 from caraway_core.protocols.change_sources import ChangeRequest, ChangeSource
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import FilesTable, StoredTable, TableSpec, Twice, ViewTable
 from caraway_scheduler.catalog import backoff, changes
 from caraway_scheduler.catalog.states import DatasetState, ReadyState, Status, ViewState
+from caraway_scheduler.catalog.view_source import ViewSource
 
 logger = logging.getLogger(__name__)
 Listener = Callable[[DatasetState], None]
@@ -124,9 +126,10 @@ class Catalog:
             DatasetError: its source is not known yet.
         """
         state = self.datasets.get(name)
-        if state is None or state.spec is None or isinstance(state.spec, ViewTable):
+        if state is None or state.spec is None:
             raise DatasetError("unavailable", f"dataset '{name}': its source is not loaded")
-        return state.spec.schema
+        # Only what looks at a time column asks for it, and a view has none.
+        return pa.schema([]) if isinstance(state.spec, ViewTable) else state.spec.schema
 
     async def renew(self, name: TableName) -> None:
         """Look at the source of a dataset now: its columns may have changed since it was loaded.
@@ -137,6 +140,8 @@ class Catalog:
         state = self.datasets.get(name)
         if state is None:
             return
+        if state.source_error is not None:
+            raise state.source_error
         source, request = self._source(state.dataset)
         found = await self._call(self._loading, source.fingerprint, request)
         if state.spec is not None and found == state.resolved:
@@ -279,10 +284,15 @@ class Catalog:
 
     def _source(self, dataset: Dataset) -> tuple[Source, SourceRequest]:
         assert self._secrets is not None
+        is_view = dataset.connector == VIEW
         try:
-            source: Source = registry.load("connector", registry.SOURCES, dataset.connector)()
+            source: Source = (
+                ViewSource()
+                if is_view
+                else registry.load("connector", registry.SOURCES, dataset.connector)()
+            )
             params = self._secrets.expand_all(dataset.params)
-            path = self._secrets.expand(dataset.path)
+            path = dataset.path if is_view else self._secrets.expand(dataset.path)
         except CarawayError as exc:
             raise DatasetError("unsupported", f"dataset '{dataset.name}': {exc.message}") from exc
         return source, SourceRequest(
@@ -331,8 +341,11 @@ class Catalog:
         views: Mapping[TableName, ViewState],
     ) -> None:
         for name, state in self.datasets.items():
-            if name in failed:
-                self._fail(state, DatasetError("invalid", f"dataset '{name}': {failed[name]}"))
+            state.source_error = None
+            if failure := failed.get(name) or failed.get(source_of(name)):
+                error = DatasetError("invalid", f"dataset '{name}': {failure}")
+                state.source_error = error
+                self._fail(state, error)
             elif state.is_accelerated:
                 continue  # Its keeper tells.
             elif state.is_loaded and state.spec is specs.get(name):

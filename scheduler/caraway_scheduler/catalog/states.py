@@ -23,6 +23,8 @@ class DatasetState:
     spec: TableSpec | None = None
     version: StoredTable | None = None
     """What queries read of an accelerated dataset; `spec` is its source."""
+    source_error: DatasetError | None = None
+    """Why the source of an accelerated dataset cannot be read as a table, though it was found."""
     is_loaded: bool = False
     fingerprint: str | None = None
     resolved: str | None = None

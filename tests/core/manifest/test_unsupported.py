@@ -30,8 +30,6 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
             "'enabled' to false"
             for what in ("'on_conflict' over an index", "'write_mode'")
         ),
-        f"58: views[0].acceleration: 'acceleration' is not implemented yet; {off}",
-        f"59: views[1].acceleration: 'acceleration' is not implemented yet; {off}",
         f"60: models: 'models' is not implemented yet; remove it {built}",
         f"62: embeddings: 'embeddings' is not implemented yet; remove it {built}",
         f"63: rerankers: 'rerankers' is not implemented yet; remove it {built}",
