@@ -15,7 +15,7 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import Bucket, PartitionBy
-from caraway_scheduler.acceleration import partitioning, refreshing
+from caraway_scheduler.acceleration import columns, partitioning, refreshing
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.counting import Counted, Counting, Ended
 from caraway_scheduler.acceleration.head import Head
@@ -310,6 +310,8 @@ class Keeper:
         cut = self._cut(before)
         if begin.mode == "full" or before is None:
             return await self._stored_anew(recipe.full(begin.refresh_sql, source, now), cut)
+        if begin.refresh_sql is None:
+            columns.check_there(self._plan.name, source, before.schema)
         newest = await self._head.maker.number(recipe.newest(before.schema))
         args = (begin.refresh_sql, source, before.schema, newest, now)
         if not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
@@ -326,8 +328,10 @@ class Keeper:
     ) -> Version:
         """Have all rows stored; those of the base are among them, with its log."""
         head = self._head
-        logs = {base.key: base.read_log} if base is not None and base.read_log else {}
+        logs = {base.key: base.read_log} if base is not None else {}
         part = await head.maker.make(self._plan.name, sql, self._progressed, cut, logs)
+        if base is not None:
+            columns.check_kept(self._plan.name, base.schema, part.schema)
         return head.anew(part, sql, cut)
 
     def _cut(self, before: Version | None) -> PartitionBy:

@@ -76,17 +76,9 @@ class Upkeep:
             held = await head.look() if is_mine else None
             if held is None:
                 return
-            before, now = held.version, head.clock()
-            counting = self._recipe.expired(before.schema, now)
-            if counting is None or not await head.maker.number(counting):
-                return
-            sql = self._recipe.rewritten(before.schema, now)
-            part = await head.maker.make(head.name, sql, lambda _: None, before.cut)
-            version = head.next(before, parts=(part,), log=(), pending=0, live_rows=None)
-            version = await head.load(version)
-            async with head.moving:
-                await head.flip(held, version)
-                await head.show()
+            counting = self._recipe.expired(held.version.schema, head.clock())
+            if counting is not None and await head.maker.number(counting):
+                await self._rewrite(held.version)
 
     async def _gather(self) -> None:
         """Make one entry of many small ones, which cost every statement that reads them."""
@@ -118,24 +110,27 @@ class Upkeep:
             if held is None or not _is_due(held.version):
                 return
             began = time.perf_counter()
-            before = held.version
-            sql = self._recipe.rewritten(before.schema, head.clock())
-            part = await head.maker.make(
-                head.name, sql, lambda _: None, before.cut, {before.key: before.read_log}
-            )
-            kept = await self._kept(before)
-            following = replace(before, parts=(part,), log=kept, pending=0)
-            await head.load(following)  # Most of the work, before changes have to wait.
-            async with head.moving:
-                if not await self._rebase(before, part, kept):
-                    return
+            if not await self._rewrite(held.version):
+                return
             self.compactions += 1
             extra = {
                 "dataset": head.name,
-                "rows": before.log_rows,
+                "rows": held.version.log_rows,
                 "elapsed_ms": round((time.perf_counter() - began) * 1000),
             }
             logger.info("changes are part of their base now", extra=extra)
+
+    async def _rewrite(self, before: Version) -> bool:
+        """Write a base anew with what statements read of its log, while changes go on."""
+        head = self._head
+        sql = self._recipe.rewritten(before.schema, head.clock())
+        read = {before.key: before.read_log}
+        part = await head.maker.make(head.name, sql, lambda _: None, before.cut, read)
+        kept = await self._kept(before)
+        following = replace(before, parts=(part,), log=kept, pending=0)
+        await head.load(following)  # Most of the work, before changes have to wait.
+        async with head.moving:
+            return await self._rebase(before, part, kept)
 
     async def _rebase(self, before: Version, part: Part, kept: Log) -> bool:
         head, past = self._head, len(before.read_log)

@@ -28,8 +28,10 @@ class KnownLogs:
         return self._logs.get(spec.key, ())
 
     def given_to(self, statement: Statement) -> Statement:
-        """Tell a statement how far to read."""
-        return replace(statement, logs=self._logs) if self._logs else statement
+        """Tell a statement how far to read, where it does not say so itself."""
+        if not self._logs:
+            return statement
+        return replace(statement, logs={**self._logs, **statement.logs})
 
 
 def narrowed(

@@ -62,7 +62,8 @@ class InProcessDispatch:
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         self._active += 1
         if self._logs:
-            statement = replace(statement, logs=self._logs)
+            # What it says itself goes before: it makes a version of just that.
+            statement = replace(statement, logs={**self._logs, **statement.logs})
         try:
             stream = await self._executor.execute(query_id, statement)
         except BaseException:

@@ -1,0 +1,52 @@
+"""Columns of rows that are appended, held against those that are there."""
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.ids import TableName
+
+_REMEDY = "ask for a refresh with the refresh_mode 'full', which loads all of it in its new columns"
+
+
+def check_there(name: TableName, source: pa.Schema, loaded: pa.Schema) -> None:
+    """Look whether the source of a dataset still has its columns.
+
+    Raises:
+        DatasetError: one is missing.
+    """
+    if missing := [column for column in loaded.names if column not in source.names]:
+        columns = ", ".join(f"'{column}'" for column in missing)
+        raise DatasetError(
+            "schema", f"dataset '{name}': its source has no column {columns} any more; {_REMEDY}"
+        )
+
+
+def check_kept(name: TableName, loaded: pa.Schema, made: pa.Schema) -> None:
+    """Look whether columns are of the kind that they were when rows have been appended.
+
+    Numbers may become wider, and texts may be kept otherwise.
+
+    Raises:
+        DatasetError: one is of another kind.
+    """
+    for field in loaded:
+        kind = made.field(field.name).type
+        if kind != field.type and _kind(kind) != _kind(field.type):
+            raise DatasetError(
+                "schema",
+                f"dataset '{name}': column '{field.name}' is of type {field.type}, and in rows "
+                f"that came since of another, so that both would be {kind}; {_REMEDY}",
+            )
+
+
+def _kind(of: pa.DataType) -> str:
+    types = pa.types
+    if types.is_dictionary(of):
+        return _kind(of.value_type)
+    if types.is_integer(of) or types.is_floating(of) or types.is_decimal(of):
+        return "number"
+    if types.is_string(of) or types.is_large_string(of) or types.is_string_view(of):
+        return "text"
+    if types.is_timestamp(of) or types.is_date(of):
+        return "time"
+    return str(of)
