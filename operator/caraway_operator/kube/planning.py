@@ -9,7 +9,7 @@ from typing import Any
 
 from caraway_operator.kube import comparing
 from caraway_operator.kube.kinds import Object, Ref, ref
-from caraway_operator.naming import INSTANCE_LABEL, NAME_LABEL
+from caraway_operator.naming import COMPONENT_LABEL, INSTANCE_LABEL, NAME_LABEL
 
 HASH = "caraway.dev/applied-hash"
 _FIXED: Mapping[str, tuple[str, ...]] = {
@@ -162,8 +162,11 @@ def is_stranger(live: Object, wanted: Object) -> bool:
     owners = {each["uid"] for each in wanted["metadata"].get("ownerReferences") or ()}
     labels = live["metadata"].get("labels") or {}
     mine = {key: wanted["metadata"]["labels"][key] for key in (NAME_LABEL, INSTANCE_LABEL)}
-    # Those of a chart without an operator have the labels, and are taken over.
-    return not any(is_owned(live, uid) for uid in owners) and not mine.items() <= labels.items()
+    if any(is_owned(live, uid) for uid in owners):
+        return False
+    # Those of a chart without an operator have the labels, and are taken over; what the operator
+    # itself runs on has them too where a cluster is called like it.
+    return labels.get(COMPONENT_LABEL) == "operator" or not mine.items() <= labels.items()
 
 
 def _cause(wanted: Object, live: Object | None, seen: Seen | None) -> str:

@@ -144,3 +144,20 @@ def test_what_must_wait_is_held_but_made_if_it_is_not_there() -> None:
 
     assert (held.writes, held.held) == ((), (which,))
     assert made.writes[0].cause == "create"
+
+
+def test_a_stranger_is_who_has_neither_the_owner_nor_the_labels() -> None:
+    labels = {"app.kubernetes.io/name": "caraway", "app.kubernetes.io/instance": "shop"}
+    wanted = planning.sealed(service() | {"metadata": {"name": "shop", "labels": labels}}, OWNER)
+
+    def live(labels: dict[str, str], **metadata: Any) -> Object:
+        return {"metadata": {"name": "shop", "labels": labels, **metadata}}
+
+    mine = [OWNER.reference]
+    assert planning.is_stranger(live({}), wanted)
+    assert planning.is_stranger(live(labels | {"app.kubernetes.io/instance": "two"}), wanted)
+    assert not planning.is_stranger(live(labels), wanted)
+    assert not planning.is_stranger(live({}, ownerReferences=mine), wanted)
+    # The account of an operator that is called like the cluster.
+    operator = labels | {"app.kubernetes.io/component": "operator"}
+    assert planning.is_stranger(live(operator), wanted)
