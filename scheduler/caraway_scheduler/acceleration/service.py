@@ -226,11 +226,13 @@ class Accelerations:
     def sources(self) -> Sources:
         """Tell which datasets take rows for their source, or let it answer for them."""
         kept = self._kept.items()
+        answering = frozenset(
+            name for name, each in kept if each.acceleration.on_zero_results == "use_source"
+        )
         return Sources(
             frozenset(name for name, each in kept if each.dataset.access == "read_write"),
-            frozenset(
-                name for name, each in kept if each.acceleration.on_zero_results == "use_source"
-            ),
+            answering,
+            self._catalog.view_texts() if answering else {},
         )
 
     async def refreshed(self, name: TableName) -> None:

@@ -6,7 +6,7 @@ that finds nothing is asked of the source, where `on_zero_results` says so.
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pyarrow as pa
@@ -30,10 +30,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Which accelerated datasets take rows, and which have their source answer for them."""
+    """Which accelerated datasets take rows, and which have their source answer for them.
+
+    `views` are there where one of the latter is.
+    """
 
     taking: frozenset[TableName] = frozenset()
     answering: frozenset[TableName] = frozenset()
+    views: Mapping[TableName, str] = field(default_factory=dict)
 
 
 class Accelerations(Protocol):
@@ -80,7 +84,7 @@ class SourceDispatch:
         stream = await self._inner.execute(query_id, statement)
         if not sources.answering or stream.written is not None:
             return stream
-        sql = texts.over_sources(statement.sql, sources.answering)
+        sql = texts.over_sources(statement.sql, sources.answering, sources.views)
         if sql is None:
             return stream
         again = replace(statement, sql=sql)

@@ -186,6 +186,10 @@ class Catalog:
         source: ChangeSource = source_class(request)
         return source
 
+    def view_texts(self) -> Mapping[TableName, str]:
+        """Return the queries of all views."""
+        return {name: state.view.sql for name, state in self.views.items()}
+
     def source_bytes(self, name: TableName) -> int:
         """Return how large the source of an accelerated dataset is, as far as that is known."""
         state = self.datasets.get(name)

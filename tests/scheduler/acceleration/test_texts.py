@@ -71,3 +71,19 @@ SOURCE = 'orders" AS (SELECT * FROM "caraway_source"."orders")'
 )
 def test_a_query_is_asked_of_the_sources(sql: str, rewritten: str | None) -> None:
     assert over_sources(sql, NAMES) == rewritten
+
+
+def test_views_of_datasets_are_asked_of_the_sources_too() -> None:
+    views = {
+        TableName("late"): "SELECT * FROM orders WHERE id > 5",
+        TableName("latest"): "WITH a AS (SELECT 1) SELECT * FROM late, a",
+        TableName("other"): "SELECT 1 FROM others",
+        TableName("turning"): "SELECT * FROM turning",
+    }
+    made = over_sources("SELECT * FROM latest, other, turning", NAMES, views)
+    assert made == (
+        f'WITH "{SOURCE}, "late" AS (SELECT * FROM orders WHERE id > 5), '
+        '"latest" AS (WITH a AS (SELECT 1) SELECT * FROM late, a) '
+        "SELECT * FROM latest, other, turning"
+    )
+    assert over_sources("SELECT * FROM other", NAMES, views) is None
