@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import kopf
 
+from caraway_core.errors import CarawayError
 from caraway_operator import handlers, limit_maps, naming
 from caraway_operator.controller import Controller, Look
 from caraway_operator.known import Key, Known, gone, key
@@ -46,10 +47,13 @@ class Operator:
     tallies: Tallies = field(default_factory=Tallies)
     listed: asyncio.Event = field(default_factory=asyncio.Event)
     """Is set once everything that there was is known."""
+    left_out: Sequence[str] = ()
+    """Namespaces that may not be read."""
 
     async def run(self) -> None:
         """Look after clusters until cancelled, as the only operator that does."""
         await self._wait_for_kinds()
+        await self._leave_out_forbidden()
         recorder = Recorder(self.kube, self.identity, self.clock)
         reconciler = Reconciler(
             self.kube, self.link, self.objects, self.known, recorder, self.clock, self.version
@@ -164,6 +168,40 @@ class Operator:
                 logger.warning("the API does not answer", extra={"reason": error.message})
             await asyncio.sleep(_RETRY_S)
 
+    async def _leave_out_forbidden(self) -> None:
+        """Go on without namespaces that were deleted: their roles went along, those of others not.
+
+        Where none can be read the rights may only be late, and are waited for.
+        """
+        forbidden = [each for each in self.namespaces if not await self._may_read(each)]
+        if len(forbidden) == len(self.namespaces):
+            return
+        for each in forbidden:
+            logger.error("namespace left out: it may not be read", extra={"left_out": each})
+        self.left_out = forbidden
+        self.namespaces = [each for each in self.namespaces if each not in forbidden]
+
+    async def _may_read(self, namespace: str) -> bool:
+        try:
+            await self.kube.list(CLUSTER, namespace)
+        except errors.RefusedError:
+            return False
+        except errors.KubeError:
+            return True
+        return True
+
+    async def take_in_again(self) -> None:
+        """End the process once a namespace that was left out can be read.
+
+        Raises:
+            CarawayError: it begins anew, and looks after that one as well.
+        """
+        for each in self.left_out:
+            if await self._may_read(each):
+                raise CarawayError(
+                    f"the namespace '{each}' can be read now; the operator begins anew with it"
+                )
+
     async def _optional(self) -> set[Kind]:
         found = set()
         for kind in WATCHED:
@@ -198,6 +236,7 @@ class Operator:
         while True:
             await asyncio.sleep(_DISCOVERY_S)
             await self.forget_missing(controller)
+            await self.take_in_again()
             for kind in await self._optional():
                 if kind.name in reconciler.kinds:
                     continue

@@ -5,6 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
+import pytest
+
+from caraway_core.errors import CarawayError
 from caraway_operator.controller import Controller
 from caraway_operator.kube import client
 from caraway_operator.kube.access import Access
@@ -142,6 +145,19 @@ async def test_what_went_while_the_watch_was_broken_is_forgotten() -> None:
         # Limits in ConfigMaps have a watch that lists anew.
         assert set(operator.known.limits) == {("web", "ConfigMap/plan")}
         assert poked == [("web", "ghost"), ("web", "there")]
+
+
+async def test_a_namespace_that_was_deleted_with_its_roles_stops_no_other() -> None:
+    async with running("web", "gone") as at:
+        at.api.refuse = lambda _, which: (403, "forbidden") if which.namespace == "gone" else None
+        at.create()
+        await at.until("Ready")
+        await at.operator.take_in_again()
+
+        at.api.refuse = lambda _verb, _which: None
+
+        with pytest.raises(CarawayError, match="namespace 'gone' can be read now"):
+            await at.operator.take_in_again()
 
 
 async def test_what_was_there_before_the_operator_is_looked_at() -> None:
