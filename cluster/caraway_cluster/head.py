@@ -13,9 +13,9 @@ from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
 from caraway_core.settings import Address, HeadOptions
 
 logger = logging.getLogger(__name__)
-_REDIS_S = 240.0
-"""Less than kubelets wait for a head that starts: where both are new, the Redis may need an image
-and a volume first, and a head that ended meanwhile is started again later and later."""
+_REDIS_S = 120.0
+"""Where both are new the Redis may need an image and a volume first, and kubelets start a head that
+ended meanwhile later and later."""
 
 
 def run(options: HeadOptions) -> int:
