@@ -79,8 +79,8 @@ def pieces(version: Version, lookup: Lookup) -> frozenset[str]:
     """Name the pieces of a version that the rows can be in: one for each key, or all."""
     names: set[str] = set()
     for key in lookup.keys:
-        order, arrays = version.lookup(lookup.known.columns, key)
-        names.update(version.holding(order, arrays, keyed.sought(arrays)))
+        order, arrays = version.content.lookup(lookup.known.columns, key)
+        names.update(version.content.holding(order, arrays, keyed.sought(arrays)))
     return frozenset(names)
 
 

@@ -1,0 +1,15 @@
+"""Versions of accelerated datasets: as much of each as statements and tasks have asked for.
+
+A version is a table without rows until somebody reads it. Then its chunks have to be in memory,
+which the engine cannot see to: it says which are missing, is given them, and is asked again.
+
+Where there is a log beside it, each position of the log is a table of its own. What a log does to
+rows is not here: see `lineages` and `merging`.
+"""
+
+from caraway_engine.stored.naming import pieces
+from caraway_engine.stored.version import Version
+from caraway_engine.stored.views import Part, View
+from caraway_engine.stored.wanted import ChunksAwayError, Wanted, check_present
+
+__all__ = ["ChunksAwayError", "Part", "Version", "View", "Wanted", "check_present", "pieces"]

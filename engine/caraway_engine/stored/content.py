@@ -1,0 +1,117 @@
+"""What a version holds as it was stored, and what all its views share."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.partitions import hashing
+from caraway_core.partitions.keys import Bucket
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.tables import StoredTable
+from caraway_engine import entries, held
+from caraway_engine.held import Chunks
+from caraway_engine.keyed import Sought
+from caraway_engine.stored import making, naming
+from caraway_engine.stored.wanted import Wanted
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a version, and what has to be kept for as long as they are read."""
+
+    batches: Sequence[pa.RecordBatch]
+    holders: Sequence[object]
+
+
+class Content:
+    """The pieces of a version, and where in them rows with some values can be.
+
+    Whoever merges a log with them holds `merging`.
+    """
+
+    def __init__(self, table: TableName, spec: StoredTable, partitions: int, clock: Clock) -> None:
+        self.table = table
+        self.spec = spec
+        self.partitions = partitions
+        self.clock = clock
+        self.merging = Lock()
+        self.standing: frozenset[tuple[str, ...]] = frozenset()
+        """Shares that stay in memory, read or not: another executor may be lost that reads them."""
+        self.pieces = naming.by_name(spec)
+        self.names = tuple(self.pieces)
+        """The names of its pieces, in the order of the rows."""
+        self.no_rows = making.no_rows(spec.schema)
+        self._is_in_buckets = entries.buckets(spec) is not None
+        self._orders: dict[tuple[str, ...], tuple[tuple[str, ...], list[int]]] = {}
+
+    def stand_by(self, names: tuple[str, ...]) -> None:
+        """Keep a share that was loaded, if several executors are to have each."""
+        if self.spec.replicas > 1:
+            self.standing |= {names}
+
+    def infos(self, name: str) -> Sequence[ChunkInfo]:
+        """Return the chunks of a piece.
+
+        Raises:
+            ExecutionError: there is no such piece.
+        """
+        if name not in self.pieces:
+            raise held.no_such_chunk(self.table)
+        return self.pieces[name]
+
+    def plain(self, names: Iterable[str], chunks: Chunks) -> Rows | Wanted:
+        """Return rows as they were stored, or what is missing."""
+        looked_up = [(info, chunks.held(info)) for name in names for info in self.infos(name)]
+        if away := tuple(info for info, chunk in looked_up if chunk is None):
+            return Wanted(self.table, self.spec, away)
+        found = [chunk for _, chunk in looked_up if chunk is not None]
+        batches = [
+            batch for chunk in found for batch in held.cut(self.table, self.spec.schema, chunk)
+        ]
+        return Rows(batches, found)
+
+    def holding(
+        self, columns: tuple[str, ...], values: Sequence[pa.Array], sought: Sought
+    ) -> tuple[str, ...]:
+        """Name the pieces that rows with these values can be in."""
+        if not self._is_in_buckets:
+            return self.names
+        number = 0
+        for term in self.spec.cut.terms:
+            if not isinstance(term, Bucket) or term.column not in columns:
+                return self.names
+            if len(columns) == 1:
+                bucket = hashing.bucket_of_hash(sought.hash, term.count)
+            else:
+                value = values[columns.index(term.column)]
+                bucket = hashing.bucket_of(value, term.count)[0].as_py()
+            number = number * term.count + bucket
+        return self.names[number : number + 1]
+
+    def lookup(
+        self, columns: tuple[str, ...], values: Sequence[Any]
+    ) -> tuple[tuple[str, ...], Sequence[pa.Array]]:
+        """Find the index of just these columns; returns it with the values in its order."""
+        found, places = self._orders.get(columns) or self._order(columns)
+        return found, [
+            pa.array([values[place]], self.spec.schema.field(name).type)
+            for place, name in zip(places, found, strict=True)
+        ]
+
+    def _order(self, columns: tuple[str, ...]) -> tuple[tuple[str, ...], list[int]]:
+        keys = self.spec.keys
+        indexed = (keys.primary, *(each.columns for each in keys.indexes)) if keys else ()
+        for found in indexed:
+            if found and sorted(found) == sorted(columns):
+                order = self._orders[columns] = found, [columns.index(name) for name in found]
+                return order
+        raise ExecutionError(
+            f"dataset '{self.table}' has no index of the columns ({', '.join(columns)})"
+        )

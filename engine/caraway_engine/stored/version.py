@@ -1,0 +1,123 @@
+"""One version of a dataset, wherever in its log it is read."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import pyarrow as pa
+from datafusion.catalog import Table
+
+from caraway_core.changes import Log
+from caraway_core.ids import TableName
+from caraway_core.tables import StoredTable
+from caraway_engine.held import Chunks
+from caraway_engine.lineages import Lineage
+from caraway_engine.shares import ListedFile
+from caraway_engine.stored import naming
+from caraway_engine.stored.content import Clock, Content
+from caraway_engine.stored.views import View
+from caraway_engine.stored.wanted import Wanted
+
+_UNREAD_S = 60.0
+
+
+class Version:
+    """One version of a dataset, and its views.
+
+    Sessions that see the same version have the same object, so its rows are there once and go
+    with the last of them.
+    """
+
+    def __init__(
+        self, table: TableName, spec: StoredTable, partitions: int, clock: Clock = time.monotonic
+    ) -> None:
+        self.spec = spec
+        self.content = Content(table, spec, partitions, clock)
+        self.names = self.content.names
+        """The names of its pieces, in the order of the rows."""
+        self._lineage = self._new_lineage()
+        self._base = View(self.content, self._lineage, 0)
+        self._newest: tuple[Log, View] = (), self._base
+        self._views: WeakValueDictionary[int, View] = WeakValueDictionary()
+
+    @property
+    def table(self) -> Table:
+        """Its table without a log."""
+        return self._base.table
+
+    @property
+    def is_held(self) -> bool:
+        """Whether any of its rows are in memory for it."""
+        return self._base.is_held or self._newest[1].is_held or self._lineage.is_held
+
+    def at(self, log: Log) -> View:
+        """Return the version with those entries of its log."""
+        if not log:
+            return self._base
+        known, view = self._newest
+        if log is known:
+            return view
+        with self.content.merging:
+            if not self._lineage.reach(log):
+                self._lineage = self._new_lineage()
+                self._lineage.reach(log)
+                self._views.clear()
+                self._newest = (), self._base
+                self._base.lineage = self._lineage
+            view = self._views.get(len(log)) or View(self.content, self._lineage, len(log))
+            self._views[len(log)] = view
+            if len(log) >= len(self._newest[0]):
+                self._newest = log, view
+            return view
+
+    def fill(self, chunks: Chunks) -> Wanted | None:
+        """As `View.fill`, without a log."""
+        return self._base.fill(chunks)
+
+    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | Wanted:
+        """As `View.share`, without a log."""
+        return self._base.share(names, chunks)
+
+    def rows_of(
+        self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks, log: Log = ()
+    ) -> pa.RecordBatch:
+        """Return the rows that hold the values in the columns of the key, or of an index.
+
+        Values are those of Python or scalars of Arrow, and of the types of the columns.
+
+        Raises:
+            ChunksAwayError: rows of the version are not in memory.
+            ExecutionError: there is no index of these columns.
+            QueryError: the changes cannot be applied, or do not fit.
+        """
+        return self.at(log).rows_of(columns, values, chunks)
+
+    def rows_at_hand(
+        self, columns: Sequence[str], values: Sequence[Any], log: Log = ()
+    ) -> pa.RecordBatch | None:
+        """As `rows_of`, if nothing has to be read, merged or waited for; otherwise None."""
+        known, view = ((), self._base) if not log else self._newest
+        return view.rows_at_hand(columns, values) if known is log or not log else None
+
+    def let_go(self) -> None:
+        """Let go of rows that were not read of late, but for those that were read last.
+
+        When executors come or go, each has another share from then on.
+        """
+        before_s = self.content.clock() - _UNREAD_S
+        for view in {id(each): each for each in (self._base, self._newest[1])}.values():
+            view.let_go(before_s)
+        if self.content.merging.acquire(blocking=False):
+            try:
+                standing = frozenset(name for names in self.content.standing for name in names)
+                self._lineage.let_go(before_s, standing)
+            finally:
+                self.content.merging.release()
+
+    def pieces(self) -> tuple[ListedFile, ...]:
+        """List what of it can be dealt out."""
+        return naming.pieces(self.spec)
+
+    def _new_lineage(self) -> Lineage:
+        return Lineage(self.content.table, self.spec, self.content.pieces)

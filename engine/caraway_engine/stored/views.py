@@ -1,0 +1,193 @@
+"""A version at one position of its log, as much of it as is read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+from datafusion.catalog import Table
+
+from caraway_engine import keyed
+from caraway_engine.held import Chunks
+from caraway_engine.lineages import Lineage
+from caraway_engine.merging import Merged
+from caraway_engine.stored import making
+from caraway_engine.stored.content import Content, Rows
+from caraway_engine.stored.wanted import ChunksAwayError, Wanted, check_present
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """Some pieces of a version at one position, which are in memory."""
+
+    table: Table
+    holders: Sequence[object]
+    used_s: float = 0.0
+
+    def fill(self, chunks: Chunks) -> None:
+        """Do nothing: the rows are there."""
+
+
+class View:
+    """A version at one position of its log: its table, and tables of shares of it.
+
+    Whoever reads one of its tables keeps it for as long.
+    """
+
+    def __init__(self, content: Content, lineage: Lineage, count: int) -> None:
+        self.count = count
+        self.lineage = lineage
+        self._content = content
+        self._is_plain = not count and content.spec.keys is None
+        self._filled: Sequence[object] | None = None
+        self._shares: dict[tuple[str, ...], Part] = {}
+        self._lock = Lock()
+        self.table = making.table([[]] * content.partitions, content.spec.schema)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether any of its rows are in memory for it."""
+        return bool(self._filled) or any(each.holders for each in self._shares.copy().values())
+
+    def fill(self, chunks: Chunks) -> Wanted | None:
+        """Give the table its rows, if it has them not yet; returns what is missing for that.
+
+        Plans that were made before read them, too.
+
+        Raises:
+            QueryError: the changes cannot be applied, or do not fit.
+        """
+        if self._filled is not None:
+            return None
+        with self._lock:
+            if self._filled is None:
+                rows = self._rows(self._content.names, chunks)
+                if isinstance(rows, Wanted):
+                    return rows
+                making.append(self.table, rows.batches, self._content.spec.schema)
+                self._filled = rows.holders
+        return None
+
+    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | Wanted:
+        """Return a table of some of the pieces, or what is missing for it.
+
+        Raises:
+            ExecutionError: the version has no such piece.
+            QueryError: the changes cannot be applied, or do not fit.
+        """
+        if names == self._content.names:
+            return self.fill(chunks) or self.table
+        made = self.part(names, chunks)
+        return made if isinstance(made, Wanted) else made.table
+
+    def part(self, names: tuple[str, ...], chunks: Chunks) -> Part | Wanted:
+        """As `share`, with what has to be kept for as long as its table is read."""
+        with self._lock:
+            made = self._shares.get(names)
+            if made is None:
+                rows = self._rows(names, chunks)
+                if isinstance(rows, Wanted):
+                    return rows
+                parts = making.dealt(rows.batches, self._content.partitions)
+                made = Part(making.table(parts, self._content.spec.schema), rows.holders)
+                self._shares[names] = made
+            made.used_s = self._content.clock()
+            return made
+
+    def load(self, names: tuple[str, ...], chunks: Chunks) -> int:
+        """Have some of the pieces in memory, for a task with a share of them, and count their rows.
+
+        Where changes are merged the batches are left to whoever reads: changes may come faster
+        than readers.
+
+        Raises:
+            ChunksAwayError: they are not there.
+            ExecutionError: the version has no such piece.
+            QueryError: they cannot be merged, or do not fit.
+        """
+        self._content.stand_by(names)
+        if self._is_plain:
+            check_present([self.share(names, chunks)])
+            return sum(each.row_count for name in names for each in self._content.infos(name))
+        merged = self._merged(names, chunks)
+        if isinstance(merged, Wanted):
+            raise ChunksAwayError([merged])
+        with self._content.merging:
+            return sum(each.count(self.count) for each in merged)
+
+    def rows_of(
+        self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks
+    ) -> pa.RecordBatch:
+        """See `Version.rows_of`."""
+        content = self._content
+        order, arrays = content.lookup(tuple(columns), values)
+        if any(array.null_count for array in arrays):
+            return content.no_rows
+        sought = keyed.sought(arrays)
+        # What is looked up says nothing of what else there is to be kept.
+        names = content.holding(order, arrays, sought)
+        merged = self._merged(names, chunks, is_scan=False)
+        if isinstance(merged, Wanted):
+            raise ChunksAwayError([merged])
+        with content.merging:
+            rows = [row for each in merged for row in each.rows_of(order, sought, self.count)]
+        if len(rows) == 1:
+            return rows[0]
+        return pa.concat_batches(rows) if rows else content.no_rows
+
+    def rows_at_hand(self, columns: Sequence[str], values: Sequence[Any]) -> pa.RecordBatch | None:
+        """See `Version.rows_at_hand`."""
+        content = self._content
+        order, arrays = content.lookup(tuple(columns), values)
+        if any(array.null_count for array in arrays):
+            return content.no_rows
+        sought = keyed.sought(arrays)
+        names = content.holding(order, arrays, sought)
+        if not content.merging.acquire(blocking=False):
+            return None
+        try:
+            merged = self.lineage.at_hand(names, self.count, content.clock())
+            if merged is None:
+                return None
+            rows = [row for each in merged for row in each.rows_of(order, sought, self.count)]
+        finally:
+            content.merging.release()
+        if len(rows) == 1:
+            return rows[0]
+        return pa.concat_batches(rows) if rows else content.no_rows
+
+    def let_go(self, before_s: float) -> None:
+        """Let go of shares that were not read since, but for the one that was read last."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            last = max((each.used_s for each in self._shares.values()), default=0.0)
+            least = min(before_s, last)
+            self._shares = {
+                names: each
+                for names, each in self._shares.items()
+                if each.used_s >= least or names in self._content.standing
+            }
+        finally:
+            self._lock.release()
+
+    def _rows(self, names: tuple[str, ...], chunks: Chunks) -> Rows | Wanted:
+        content = self._content
+        if self._is_plain:
+            return content.plain(names, chunks)
+        merged = self._merged(names, chunks)
+        if isinstance(merged, Wanted):
+            return merged
+        with content.merging:
+            seen = [one for each in merged for one in each.seen(self.count)]
+        return Rows([each.batch for each in seen], [each.holder for each in seen])
+
+    def _merged(
+        self, names: tuple[str, ...], chunks: Chunks, *, is_scan: bool = True
+    ) -> Sequence[Merged] | Wanted:
+        content = self._content
+        now_s = content.clock() if is_scan else None
+        with content.merging:
+            merged, away = self.lineage.bring(names, self.count, chunks, now_s)
+        return Wanted(content.table, content.spec, away) if away else merged
