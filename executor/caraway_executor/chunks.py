@@ -18,6 +18,8 @@ from caraway_executor.stores import Stores
 
 _READS = 4
 """Chunks on their way at once for one statement."""
+_LARGE_BYTES = 64 * 1024 * 1024
+"""What is so large shall not lie beside what nobody reads any more."""
 
 
 class _Taken:
@@ -132,12 +134,13 @@ class KeptChunks:
         if wanted.spec.is_mapped and self._mapped.can_copy:
             return
         away = {chunk.sha256: chunk.size_bytes for chunk in wanted.chunks if not self.held(chunk)}
-        if self._room.has(sum(away.values())):
-            return
-        # Sessions and versions that nobody reads any more may be in cycles with each other, and
-        # are in memory until Python looks for those. It seldom does: their rows are no objects.
-        gc.collect()
-        if not self._room.has(sum(away.values())):
+        needed = sum(away.values())
+        if needed >= _LARGE_BYTES or not self._room.has(needed):
+            # Sessions and versions that nobody reads any more may be in cycles with each other,
+            # and are in memory until Python looks for those. It seldom does: their rows are no
+            # objects.
+            gc.collect()
+        if not self._room.has(needed):
             raise self._too_large(wanted)
 
     def _too_large(self, wanted: Wanted) -> OutOfMemoryQueryError:

@@ -18,6 +18,7 @@ from caraway_core.protocols.fleet import Piece, Share, Task
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stored import Version, Wanted
+from caraway_executor import chunks
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.local import LocalExecutor
 from caraway_executor.room import Room
@@ -351,8 +352,8 @@ async def test_what_nobody_reads_any_more_makes_room_for_what_is_wanted(tmp_path
     other = pa.table({"k": pa.array(range(1000, 2000)), "g": NUMBERS["g"]})
     second = await stored(tmp_path, other, key="second")
     stores, room = Stores(), Room(first.chunks[0].size_bytes * 3 // 2)
-    chunks = KeptChunks(stores, room)
-    unread: list[object] = list(await chunks.bring([Wanted(T, first, first.chunks)]))
+    kept = KeptChunks(stores, room)
+    unread: list[object] = list(await kept.bring([Wanted(T, first, first.chunks)]))
     unread.append(unread)  # A cycle, as of a version and its views.
     gc.disable()
     try:
@@ -360,6 +361,30 @@ async def test_what_nobody_reads_any_more_makes_room_for_what_is_wanted(tmp_path
         await turn()
         assert not room.has(second.chunks[0].size_bytes)
 
-        assert len(await chunks.bring([Wanted(T, second, second.chunks)])) == 1
+        assert len(await kept.bring([Wanted(T, second, second.chunks)])) == 1
+    finally:
+        gc.enable()
+
+
+async def test_a_large_load_lets_go_of_what_nobody_reads_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = await stored(tmp_path, NUMBERS, key="first")
+    other = pa.table({"k": pa.array(range(1000, 2000)), "g": NUMBERS["g"]})
+    second = await stored(tmp_path, other, key="second")
+    room = Room()
+    kept = KeptChunks(Stores(), room)
+    monkeypatch.setattr(chunks, "_LARGE_BYTES", second.chunks[0].size_bytes)
+    unread: list[object] = list(await kept.bring([Wanted(T, first, first.chunks)]))
+    unread.append(unread)
+    gc.disable()
+    try:
+        del unread
+        await turn()
+
+        read = await kept.bring([Wanted(T, second, second.chunks)])
+
+        assert room.taken_bytes == second.chunks[0].size_bytes
+        assert len(read) == 1
     finally:
         gc.enable()
