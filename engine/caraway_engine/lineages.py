@@ -11,7 +11,6 @@ from caraway_core.partitions.keys import Bucket, ByColumn
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
 from caraway_engine import entries, held
-from caraway_engine.entries import Entry
 from caraway_engine.held import Chunk, Chunks
 from caraway_engine.merging import Merged
 from caraway_engine.uniqueness import DuplicateError
@@ -37,16 +36,29 @@ class Lineage:
         self._is_in_buckets = entries.buckets(spec) is not None
 
     def reach(self, log: Log) -> bool:
-        """Whether the log is this one: as far as it is known, or further, which is noted then."""
+        """Whether the log is this one: as far as it is known, or further, which is noted then.
+
+        Entries that were not applied may become others: changes that were refused.
+        """
         if log is self._entries:
             return True
         ids: list[object] = list(map(_ids, log))
         both = min(len(ids), len(self._ids))
-        if ids[:both] != self._ids[:both]:
-            return False
-        if len(ids) > len(self._ids):
+        is_same = ids[:both] == self._ids[:both]
+        if not is_same:
+            applied = max((each.applied for each in self._merged.values()), default=0)
+            if ids[:applied] != self._ids[:applied]:
+                return False
+        if not is_same or len(ids) > len(self._ids):
             self._entries, self._ids = log, ids
         return True
+
+    def is_of(self, log: Log) -> bool:
+        """Whether it is known as far as this log goes."""
+        count = len(log)
+        if log is self._entries or not count:
+            return True
+        return count <= len(self._ids) and self._ids[count - 1] == _ids(log[-1])
 
     def bring(
         self, names: tuple[str, ...], count: int, chunks: Chunks, now_s: float | None
@@ -136,18 +148,25 @@ class Lineage:
         merged: Sequence[Merged],
         found: Mapping[ChunkInfo, Chunk],
     ) -> None:
-        entry: Entry | None = None
-        for (partition, names), each in zip(groups, merged, strict=True):
-            if each.applied == ordinal:
-                if entry is None:
-                    batches = found[self._entries[ordinal].chunk].batches
-                    entry = entries.read(self._table, self._spec, batches)
-                try:
-                    each.apply(entry, partition)
-                except DuplicateError:
-                    # It has taken what is refused; whoever reads what was before makes it anew.
-                    del self._merged[partition, names]
-                    raise
+        behind = [
+            (group, each)
+            for group, each in zip(groups, merged, strict=True)
+            if each.applied == ordinal
+        ]
+        if not behind:
+            return
+        batches = found[self._entries[ordinal].chunk].batches
+        entry = entries.read(self._table, self._spec, batches)
+        # Where there is no room for all of them nothing changes anywhere.
+        rooms = [each.room(entry, partition) for (partition, _), each in behind]
+        try:
+            for ((partition, _), each), room in zip(behind, rooms, strict=True):
+                each.apply(entry, partition, room)
+        except DuplicateError:
+            # They have taken what is refused; whoever reads what was before makes them anew.
+            for group, _ in behind:
+                del self._merged[group]
+            raise
 
     def _infos(self, name: str) -> Sequence[ChunkInfo]:
         if name not in self._pieces:

@@ -84,7 +84,16 @@ class Merged:
         self._truncations: list[tuple[int, int]] = []
         self._logged = {each.columns: dict[Key, list[int]]() for each in self._indexes()}
 
-    def apply(self, entry: Entry, partition: str | None) -> None:
+    def room(self, entry: Entry, partition: str | None) -> object:
+        """Make room for what the next entry brings here.
+
+        Raises:
+            OutOfMemoryQueryError: there is none.
+        """
+        rows = entry.of(partition)
+        return self._hold(_size(entry, len(rows))) if rows else None
+
+    def apply(self, entry: Entry, partition: str | None, room: object = None) -> None:
         """Apply the next entry, as far as it concerns this partition, or all of it.
 
         Raises:
@@ -93,7 +102,7 @@ class Merged:
         """
         rows = entry.of(partition)
         if rows:
-            holder = self._hold(_size(entry, len(rows)))
+            holder = room if room is not None else self.room(entry, partition)
             work = _Work(self.applied + 1, len(self._dead_log))
             self._change(entry, rows, work)
             self._check_unique(entry, work)

@@ -37,9 +37,9 @@ class Version:
         self.names = self.content.names
         """The names of its pieces, in the order of the rows."""
         self._lineage = self._new_lineage()
-        self._base = View(self.content, self._lineage, 0)
+        self._base = View(self.content, self._lineage, ())
         self._newest: tuple[Log, View] = (), self._base
-        self._views: WeakValueDictionary[int, View] = WeakValueDictionary()
+        self._views: WeakValueDictionary[object, View] = WeakValueDictionary()
 
     @property
     def table(self) -> Table:
@@ -65,8 +65,10 @@ class Version:
                 self._views.clear()
                 self._newest = (), self._base
                 self._base.lineage = self._lineage
-            view = self._views.get(len(log)) or View(self.content, self._lineage, len(log))
-            self._views[len(log)] = view
+            # Entries that were refused may have been followed by others.
+            position = len(log), log[-1].chunk
+            view = self._views.get(position) or View(self.content, self._lineage, log)
+            self._views[position] = view
             if len(log) >= len(self._newest[0]):
                 self._newest = log, view
             return view

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from datafusion.catalog import Table
 
+from caraway_core.changes import Log
 from caraway_engine import keyed
 from caraway_engine.held import Chunks
 from caraway_engine.lineages import Lineage
@@ -35,11 +36,12 @@ class View:
     Whoever reads one of its tables keeps it for as long.
     """
 
-    def __init__(self, content: Content, lineage: Lineage, count: int) -> None:
-        self.count = count
+    def __init__(self, content: Content, lineage: Lineage, log: Log) -> None:
+        self.count = len(log)
         self.lineage = lineage
+        self._log = log
         self._content = content
-        self._is_plain = not count and content.spec.keys is None
+        self._is_plain = not log and content.spec.keys is None
         self._filled: Sequence[object] | None = None
         self._shares: dict[tuple[str, ...], Part] = {}
         self._lock = Lock()
@@ -147,6 +149,8 @@ class View:
         if not content.merging.acquire(blocking=False):
             return None
         try:
+            if not self.lineage.is_of(self._log):
+                return None
             merged = self.lineage.at_hand(names, self.count, content.clock())
             if merged is None:
                 return None
@@ -189,5 +193,9 @@ class View:
         content = self._content
         now_s = content.clock() if is_scan else None
         with content.merging:
+            if not self.lineage.is_of(self._log) and not self.lineage.reach(self._log):
+                # It has gone on from an earlier entry to others than those that are read here.
+                self.lineage = Lineage(content.table, content.spec, content.pieces)
+                self.lineage.reach(self._log)
             merged, away = self.lineage.bring(names, self.count, chunks, now_s)
         return Wanted(content.table, content.spec, away) if away else merged
