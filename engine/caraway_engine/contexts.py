@@ -1,12 +1,18 @@
 """The engine's contexts, as a session needs them."""
 
 import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+from datafusion.catalog import Schema, Table
+
+from caraway_core.ids import TableName
 
 CATALOG = "caraway"
+_PRODUCTS_SHARE = 0.25
+"""Contexts cannot share a memory pool, so the limit is divided between the two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +25,44 @@ class EngineSettings:
     spill_compression: str = "zstd"
     chunks_directory: Path | None = None
     """Takes copies of stored chunks that lie elsewhere."""
+
+
+class Contexts:
+    """The contexts of one session, in each of which are the same tables."""
+
+    def __init__(self, settings: EngineSettings, *, measured: bool) -> None:
+        self._partitions = settings.target_partitions
+        self.main = new(settings, settings.target_partitions, 1 - _PRODUCTS_SHARE, measured)
+        # Products run in one partition: DataFusion does not stop them at once, and each partition
+        # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
+        self.serial = new(settings, 1, _PRODUCTS_SHARE, measured)
+        # These only plan: in them no statistics of whole files get into the plan of a share.
+        self.unmeasured = {
+            self.main: without_statistics(settings.target_partitions),
+            self.serial: without_statistics(1),
+        }
+
+    def __iter__(self) -> Iterator[SessionContext]:
+        return iter((self.main, self.serial, *self.unmeasured.values()))
+
+    def scratch(self) -> SessionContext:
+        """Make another that only plans, with no tables yet."""
+        return without_statistics(self._partitions)
+
+
+def register(context: SessionContext, name: TableName, table: Table) -> None:
+    """Make a table known under the name that statements have for it."""
+    schema_name, _, bare = name.rpartition(".")
+    catalog = context.catalog(CATALOG)
+    if schema_name and schema_name not in catalog.schema_names():
+        catalog.register_schema(schema_name, Schema.memory_schema())
+    catalog.schema(schema_name or "public").register_table(bare, table)
+
+
+def quoted(table: TableName) -> str:
+    """Word the name of a table for SQL."""
+    schema_name, _, bare = table.rpartition(".")
+    return f'"{schema_name or "public"}"."{bare}"'
 
 
 def new(settings: EngineSettings, partitions: int, share: float, measured: bool) -> SessionContext:

@@ -8,40 +8,37 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from datafusion import SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
 from caraway_engine.contexts import CATALOG
+from caraway_engine.plans import Plan
 from caraway_engine.versions import Shown
 
 _CACHED_PLANS = 512
 
 
-class _Planned(Protocol):
-    @property
-    def views(self) -> Shown: ...
-
-
-_Plan = TypeVar("_Plan", bound=_Planned)
-
-
-class Positions(Generic[_Plan]):
+class Positions:
     """Makes such plans, one at a time, and keeps those at the positions that were read last.
 
     `views` has the text of each view of the catalog and what it reads, in the order in which they
     can be made.
     """
 
-    def __init__(self, make_context: Callable[[], SessionContext]) -> None:
+    def __init__(
+        self,
+        make_context: Callable[[], SessionContext],
+        views: dict[TableName, tuple[str, frozenset[str]]],
+    ) -> None:
         self._make_context = make_context
         self._context: SessionContext | None = None
         self._planning = Lock()
-        self._plans: OrderedDict[str, _Plan] = OrderedDict()
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
         self._lock = Lock()
-        self.views: dict[TableName, tuple[str, frozenset[str]]] = {}
+        self._views = views
 
     def planned(self, views: Shown, sql: str, plan: Callable[[SessionContext], Any]) -> Any:
         """Return the logical plan of a statement with tables as these views have them."""
@@ -52,7 +49,7 @@ class Positions(Generic[_Plan]):
             with self._shown(self._context, views, sql):
                 return plan(self._context).logical_plan()
 
-    def recall(self, sql: str, views: Shown) -> _Plan | None:
+    def recall(self, sql: str, views: Shown) -> Plan | None:
         """Return the plan of a statement at just these positions, if it was kept."""
         with self._lock:
             plan = self._plans.get(sql)
@@ -61,7 +58,7 @@ class Positions(Generic[_Plan]):
             self._plans.move_to_end(sql)
             return plan
 
-    def remember(self, sql: str, plan: _Plan) -> None:
+    def remember(self, sql: str, plan: Plan) -> None:
         """Keep a plan."""
         with self._lock:
             self._plans[sql] = plan
@@ -83,7 +80,7 @@ class Positions(Generic[_Plan]):
             for name, view in views.items():
                 replaced.append((name, _replaced(context, name, view.table)))
             for name in self._named(sql):
-                text, behind = self.views[name]
+                text, behind = self._views[name]
                 if not behind.isdisjoint(views):
                     made = context.sql(text).into_view()
                     replaced.append((name, _replaced(context, name, made)))
@@ -99,7 +96,7 @@ class Positions(Generic[_Plan]):
         """
         texts = [sql.lower()]
         found: list[TableName] = []
-        for name, (text, _) in reversed(self.views.items()):
+        for name, (text, _) in reversed(self._views.items()):
             bare = name.rpartition(".")[2].lower().replace('"', '""')
             if any(bare in each for each in texts):
                 found.append(name)

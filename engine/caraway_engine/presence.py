@@ -21,6 +21,11 @@ def tables_read(plan: str) -> frozenset[str]:
     return frozenset(_SCAN.findall(plan))
 
 
+def bare(name: str) -> TableName:
+    """Return the name of a table in the catalog for its name in a plan."""
+    return TableName(name.removeprefix("caraway.").removeprefix("public."))
+
+
 @dataclass(frozen=True, slots=True)
 class SingleFiles:
     """What must be there for a statement: local files with their tables, and remote tables."""
@@ -34,14 +39,14 @@ def single_files(names: Iterable[str], tables: Mapping[TableName, TableSpec]) ->
     local: dict[str, TableName] = {}
     remote: set[TableName] = set()
     for name in names:
-        bare = TableName(name.removeprefix("caraway.").removeprefix("public."))
-        spec = tables.get(bare)
+        table = bare(name)
+        spec = tables.get(table)
         for scan in spec.scans if isinstance(spec, FilesTable) else ():
             paths = [path for path in scan.paths if not path.endswith("/")]
             if scan.store is None:
-                local.update((path, bare) for path in paths)
+                local.update((path, table) for path in paths)
             elif paths:
-                remote.add(bare)
+                remote.add(table)
     return SingleFiles(local, frozenset(remote))
 
 

@@ -1,5 +1,7 @@
 import asyncio
 import contextlib
+import gc
+import weakref
 from typing import Any
 
 import pyarrow as pa
@@ -200,3 +202,16 @@ async def test_limit_over_a_computed_key_does_not_cut_the_distinct_rows_below() 
         "UNION SELECT (n + 1) AS c FROM l)) ORDER BY c LIMIT 1"
     )
     assert await rows(made, sql) == [{"c": 0}]
+
+
+async def test_session_is_there_for_as_long_as_a_stream_of_it() -> None:
+    made = session({"people": PEOPLE})
+    seen = weakref.ref(made)
+    stream = made.start(Statement("SELECT id FROM people"))
+    del made
+    gc.collect()
+    assert seen() is not None
+    assert [batch.num_rows async for batch in stream] == [3]
+    del stream
+    gc.collect()
+    assert seen() is None

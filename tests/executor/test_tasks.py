@@ -172,7 +172,7 @@ async def test_full_disk_is_named_when_rows_do_not_fit_in_memory(tmp_path: Path)
     session = of._catalogs.executor("here").session
     assert session is not None
     size = "SET datafusion.runtime.max_temp_directory_size = '1M'"
-    session._context.sql(size).collect()
+    session._registered.contexts.main.sql(size).collect()
     rows = rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))
     run = task("SELECT v, v + 1 AS w FROM $t ORDER BY -v", {"$t": NUMBERS})
     with pytest.raises(ExecutionError, match=r"disk at '.*/spilled' is full"):

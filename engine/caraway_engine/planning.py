@@ -1,0 +1,181 @@
+"""Statements to plans, each made once for as long as the tables of a session stay."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+from datafusion import SQLOptions
+from datafusion.substrait import Producer
+from substrait.plan_pb2 import Plan as Substrait
+
+from caraway_core.errors import QueryError, QueryForbiddenError
+from caraway_core.protocols.dispatch import Statement
+from caraway_engine import coercion, distribution, placeholders, scalars, statements
+from caraway_engine.plans import KeptPlans, Plan, Startable
+from caraway_engine.positions import Positions
+from caraway_engine.registered import READ_ONLY, Registered
+from caraway_engine.versions import Shown, Views
+
+_READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
+
+
+class StatementPlanner:
+    """Plans statements over what is registered."""
+
+    def __init__(self, registered: Registered) -> None:
+        self._registered = registered
+        self._versions = registered.versions
+        self._contexts = registered.contexts
+        self._kept = KeptPlans()
+        self._positions = Positions(registered.scratch, registered.views)
+
+    def startable(self, statement: Statement) -> Startable:
+        """Plan a statement, and have what it reads in memory.
+
+        Raises:
+            ChunksAwayError: rows that it reads are not in memory.
+            QueryError: it cannot be planned.
+        """
+        plan = self._plan(statement)
+        views = self._versions.views(plan.stored, statement.logs)
+        if shown := {**views, **self._pruned(statement, plan, views)}:
+            plan = self._positioned(statement, plan, shown, has_changes=bool(views))
+        self._versions.fill(plan.stored, plan.views)
+        try:
+            schema = self._schema(plan)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+        return Startable(plan, schema, plan.dataframe.execute_stream)
+
+    def analyse(self, statement: Statement) -> distribution.Analysis:
+        """Plan a statement, not to run it here but to see what it asks of a cluster.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        plan = self._plan(statement)
+        if (known := self._kept.analysis(plan)) is not None:
+            return known
+        try:
+            analysis = distribution.analyse(
+                self._contexts.main,
+                plan.dataframe,
+                written=plan.effect.written,
+                reads_only_catalog=plan.effect.reads_only_catalog,
+                is_product=plan.is_product,
+                specs=self._registered.snapshot.tables,
+            )
+            analysis = replace(analysis, tables=analysis.tables | plan.stored)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+        self._kept.note_analysis(plan, analysis)
+        return analysis
+
+    def recall(self, statement: Statement) -> distribution.Analysis | None:
+        """Return what `analyse` found before, if it did; never blocks."""
+        if not _is_kept(statement):
+            return None
+        plan = self._kept.recall(statement.sql)
+        return self._kept.analysis(plan) if plan else None
+
+    def probed(self, sql: str) -> tuple[Substrait, pa.Schema]:
+        """Plan a statement as it is written; also tell the schema of its answer.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        context = self._contexts.main
+        try:
+            dataframe = context.sql(sql, options=READ_ONLY)
+            encoded = Producer.to_substrait_plan(dataframe.logical_plan(), context).encode()
+            plan = Substrait()
+            plan.ParseFromString(encoded)
+            return plan, coercion.schema(context, dataframe)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+
+    def _schema(self, plan: Plan) -> pa.Schema:
+        known = self._kept.schema(plan)
+        if known is None:
+            known = coercion.schema(self._contexts.main, plan.dataframe)
+            self._kept.note_schema(plan, known)
+        return known
+
+    def _plan(self, statement: Statement) -> Plan:
+        found = placeholders.find(statement.sql)
+        found.check(statement.parameters)
+        if _is_kept(statement) and (plan := self._kept.recall(statement.sql)):
+            return plan
+        values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
+        options = _READ_WRITE if statement.writable else READ_ONLY
+        try:
+            dataframe = self._contexts.main.sql(found.sql, options=options, param_values=values)
+            text = dataframe.logical_plan().display_indent()
+            is_product = self._registered.is_product(dataframe, text)
+            if is_product:
+                serial = self._contexts.serial
+                dataframe = serial.sql(found.sql, options=options, param_values=values)
+        except BaseException as exc:
+            raise _refined(self._registered.translate(exc, planning=True), statement) from exc
+        statements.check_writes(text, statement.writable)
+        effect = statements.effect(text)
+        if effect.written is not None and effect.written in self._versions:
+            raise QueryForbiddenError(
+                f"dataset '{effect.written}' is accelerated: its rows are changed at its source, "
+                "and come here with a refresh"
+            )
+        files, stored = self._registered.files(text), self._registered.stored(text)
+        plan = Plan(dataframe, effect, is_product, files, stored)
+        if _is_kept(statement) and plan.effect.reads_only_catalog:
+            self._kept.remember(statement.sql, plan)
+        return plan
+
+    def _pruned(self, statement: Statement, plan: Plan, views: Views) -> Shown:
+        """Find the partitions that a statement can need, of tables that it does not need whole."""
+        tables = self._versions.prunable(plan.stored)
+        if not tables or plan.effect.written is not None:
+            return {}
+        analysis = self.analyse(statement)
+        # Of a plan that is not understood nothing is left out.
+        return {} if analysis.plan is None else self._versions.pruned(
+            tables, analysis.filters, views
+        )  # fmt: skip
+
+    def _positioned(
+        self, statement: Statement, plan: Plan, views: Shown, *, has_changes: bool
+    ) -> Plan:
+        """Plan a statement over its tables as they are with their logs."""
+        cacheable = _is_kept(statement)
+        if cacheable and (known := self._positions.recall(statement.sql, views)):
+            return known
+        found = placeholders.find(statement.sql)
+        values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
+        options = _READ_WRITE if statement.writable else READ_ONLY
+        try:
+            logical = self._positions.planned(
+                views,
+                found.sql,
+                lambda context: context.sql(found.sql, options=options, param_values=values),
+            )
+            context = self._contexts.serial if plan.is_product else self._contexts.main
+            dataframe = context.create_dataframe_from_logical_plan(logical)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+        reads_only_catalog = plan.effect.reads_only_catalog and not has_changes
+        effect = replace(plan.effect, reads_only_catalog=reads_only_catalog)
+        made = replace(plan, dataframe=dataframe, effect=effect, views=views)
+        if cacheable and plan.effect.reads_only_catalog:
+            self._positions.remember(statement.sql, made)
+        return made
+
+
+def _is_kept(statement: Statement) -> bool:
+    return not statement.parameters and not statement.writable
+
+
+def _refined(error: QueryError, statement: Statement) -> QueryError:
+    if isinstance(error, QueryForbiddenError) and statement.may_write:
+        return QueryForbiddenError(
+            f"{error.message.split(' ', 1)[0]} is refused: no dataset of this manifest is "
+            "`access: read_write`."
+        )
+    return error

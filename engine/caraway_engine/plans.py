@@ -1,0 +1,84 @@
+"""Plans of statements and tasks, and those of one session that are kept."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from caraway_core.ids import TableName
+from caraway_engine import presence
+from caraway_engine.distribution import Analysis
+from caraway_engine.statements import Effect
+from caraway_engine.versions import Shown
+
+_CACHED_PLANS = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Plan:
+    """A plan, with what is known of it: `stored` are the accelerated datasets that it reads."""
+
+    dataframe: Any
+    effect: Effect
+    is_product: bool
+    files: presence.SingleFiles
+    stored: frozenset[TableName]
+    views: Shown = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Startable:
+    """A plan whose rows are in memory, and how its stream is begun."""
+
+    plan: Plan
+    schema: pa.Schema
+    start: Callable[[], Any]
+
+
+class KeptPlans:
+    """The plans of the statements that came last, and what was found out about plans."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._analyses: WeakKeyDictionary[Plan, Analysis] = WeakKeyDictionary()
+        self._schemas: WeakKeyDictionary[Plan, pa.Schema] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def recall(self, sql: str) -> Plan | None:
+        """Return the plan of a statement, if it was kept."""
+        with self._lock:
+            plan = self._plans.get(sql)
+            if plan:
+                self._plans.move_to_end(sql)
+            return plan
+
+    def remember(self, sql: str, plan: Plan) -> None:
+        """Keep a plan."""
+        with self._lock:
+            self._plans[sql] = plan
+            if len(self._plans) > _CACHED_PLANS:
+                self._plans.popitem(last=False)
+
+    def analysis(self, plan: Plan) -> Analysis | None:
+        """Return what was noted of a plan."""
+        with self._lock:
+            return self._analyses.get(plan)
+
+    def note_analysis(self, plan: Plan, analysis: Analysis) -> None:
+        """Keep what a plan asks of a cluster, for as long as the plan is there."""
+        with self._lock:
+            self._analyses[plan] = analysis
+
+    def schema(self, plan: Plan) -> pa.Schema | None:
+        """Return the schema that was noted of a plan."""
+        with self._lock:
+            return self._schemas.get(plan)
+
+    def note_schema(self, plan: Plan, schema: pa.Schema) -> None:
+        """Keep the schema of what a plan gives, for as long as the plan is there."""
+        with self._lock:
+            self._schemas[plan] = schema

@@ -1,0 +1,175 @@
+"""The tables and views of one snapshot, as the contexts of a session have them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from datafusion import SessionContext, SQLOptions
+from datafusion.catalog import Table
+
+from caraway_core.errors import CarawayError, InvalidQueryError, QueryError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import CatalogSnapshot
+from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec, ViewTable
+from caraway_engine import (
+    contexts,
+    distribution,
+    failures,
+    fragments,
+    object_stores,
+    presence,
+    statements,
+    stored,
+    tables,
+)
+from caraway_engine.contexts import CATALOG, Contexts, EngineSettings
+from caraway_engine.held import Chunks, NoChunks
+from caraway_engine.stages.inputs import INPUT_SCHEMA
+from caraway_engine.system_tables import SystemSchema
+from caraway_engine.versions import Versions
+
+READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+
+
+class Registered:
+    """Makes what a snapshot names known to SQL, and tells what plans read of it.
+
+    `views` has the text of each view and what it reads, in the order in which they can be made.
+    """
+
+    def __init__(
+        self, settings: EngineSettings, snapshot: CatalogSnapshot, chunks: Chunks | None
+    ) -> None:
+        self.snapshot = snapshot
+        self.installed: dict[TableName, tuple[TableSpec, Table]] = {}
+        self.views: dict[TableName, tuple[str, frozenset[str]]] = {}
+        self.versions = Versions(chunks or NoChunks(), settings.target_partitions)
+        self.inputs = fragments.Inputs()
+        measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
+        self.contexts = Contexts(settings, measured=measured)
+        for context in self.contexts:
+            catalog = context.catalog(CATALOG)
+            catalog.register_schema("runtime", SystemSchema(snapshot.system))
+            catalog.register_schema(INPUT_SCHEMA, self.inputs)
+        self._view_reads: dict[str, frozenset[str]] = {}
+        self._spills_to = settings.temp_directory
+
+    def install(
+        self, previous: Sequence["Registered"], versions: Iterable[stored.Version]
+    ) -> dict[TableName, str]:
+        """Register every table, and return why some of them could not be."""
+        failed: dict[TableName, str] = {}
+        known = chain.from_iterable(each.versions for each in previous)
+        self.versions.add(self.snapshot.tables, [*known, *versions])
+        views: dict[TableName, ViewTable] = {}
+        kept = [each.installed for each in previous]
+        for name, spec in self.snapshot.tables.items():
+            if isinstance(spec, ViewTable):
+                views[name] = spec
+                continue
+            if isinstance(spec, StoredTable):
+                self._register(name, spec, self.versions.by_name[name].table)
+                continue
+            try:
+                self._add_table(name, spec, [each[name] for each in kept if name in each])
+            except CarawayError as exc:
+                failed[name] = exc.message
+            except Exception as exc:
+                failed[name] = failures.translate(exc, tables=(), planning=True).message
+        failed.update(self._add_views(views))
+        return failed
+
+    def scratch(self) -> SessionContext:
+        """Make a context that only plans, and that sees what the others see."""
+        context = self.contexts.scratch()
+        context.catalog(CATALOG).register_schema("runtime", SystemSchema(self.snapshot.system))
+        for name, (_, table) in self.installed.items():
+            contexts.register(context, name, table)
+        return context
+
+    def stored(self, plan: str) -> frozenset[TableName]:
+        """Return the accelerated datasets whose rows a plan reads, also behind views."""
+        if not self.versions.by_name or distribution.is_only_described(plan):
+            return frozenset()
+        return frozenset(map(presence.bare, self._reads(plan))) & self.versions.by_name.keys()
+
+    def files(self, plan: str) -> presence.SingleFiles:
+        """Return the files that must be there for a plan, also behind views."""
+        return presence.single_files(self._reads(plan), self.snapshot.tables)
+
+    def is_product(self, dataframe: Any, plan: str) -> bool:
+        """Whether a plan, which is given as text too, multiplies tables."""
+        reads_view = any(
+            presence.bare(name) in self._view_reads for name in presence.tables_read(plan)
+        )
+        if not reads_view and not statements.may_join(plan):
+            return False
+        return statements.is_product(dataframe.optimized_logical_plan().display_indent())
+
+    def physical_plan(self, name: TableName) -> str:
+        """Word the physical plan of a whole table."""
+        plan = self.contexts.main.sql(f"SELECT * FROM {contexts.quoted(name)}").execution_plan()
+        return str(plan.display_indent())
+
+    def translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:
+        """Return a failure of the engine as one of ours; what is none of its failures is raised."""
+        if isinstance(exc, QueryError):
+            return exc
+        if isinstance(exc, KeyboardInterrupt | SystemExit):
+            raise exc
+        names = [*self.installed, *(f"runtime.{name}" for name in self.snapshot.system)]
+        return failures.translate(exc, tables=names, planning=planning, spills_to=self._spills_to)
+
+    def _reads(self, plan: str) -> set[str]:
+        names = presence.tables_read(plan)
+        behind = (self._view_reads.get(presence.bare(name), ()) for name in names)
+        return {*names, *chain.from_iterable(behind)}
+
+    def _add_table(
+        self,
+        name: TableName,
+        spec: FilesTable | MemoryTable,
+        kept: Iterable[tuple[TableSpec, Table]],
+    ) -> None:
+        if isinstance(spec, FilesTable):
+            for context in self.contexts:
+                object_stores.register(context, spec)
+        # Equal, not the same: a spec that came from another process is a new object each time.
+        same = next((table for made_of, table in kept if made_of == spec), None)
+        self._register(name, spec, tables.build_table(spec) if same is None else same)
+
+    def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
+        for context in self.contexts:
+            contexts.register(context, name, table)
+        self.installed[name] = (spec, table)
+
+    def _add_views(self, views: Mapping[TableName, ViewTable]) -> dict[TableName, str]:
+        """Views may read views: keep going round while at least one more can be planned."""
+        waiting = dict(views)
+        while waiting:
+            failed: dict[TableName, str] = {}
+            for name, view in waiting.items():
+                try:
+                    self._add_view(name, view)
+                except QueryError as exc:
+                    failed[name] = exc.message
+            if len(failed) == len(waiting):
+                return failed
+            waiting = {name: waiting[name] for name in failed}
+        return {}
+
+    def _add_view(self, name: TableName, view: ViewTable) -> None:
+        try:
+            dataframe = self.contexts.main.sql(view.sql, options=READ_ONLY)
+            text = dataframe.logical_plan().display_indent()
+            if "TableScan: runtime." in text or "TableScan: caraway.runtime." in text:
+                raise InvalidQueryError(
+                    f"view '{name}' reads a runtime table; only statements may, views may not"
+                )
+            self._register(name, view, dataframe.into_view())
+            names = presence.tables_read(text)
+            behind = (self._view_reads.get(other, frozenset()) for other in names)
+            self._view_reads[name] = names.union(*behind)
+            self.views[name] = view.sql, frozenset(map(presence.bare, self._view_reads[name]))
+        except BaseException as exc:
+            raise self.translate(exc, planning=True) from exc

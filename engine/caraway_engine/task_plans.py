@@ -1,0 +1,130 @@
+"""Fragments to plans: what a task of a cluster runs, over its shares of tables."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext
+from datafusion.catalog import Table
+
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.tables import FilesTable
+from caraway_engine import contexts, fragments, plain, presence, shares, sharing, whole_files
+from caraway_engine.plans import Plan, Startable
+from caraway_engine.registered import Registered
+from caraway_engine.statements import Effect
+from caraway_engine.stored import ChunksAwayError
+
+
+class TaskPlanner:
+    """Plans tasks over what is registered, and lists what can be shared out to them."""
+
+    def __init__(self, registered: Registered) -> None:
+        self._registered = registered
+        self._versions = registered.versions
+        self._contexts = registered.contexts
+        self._inputs = registered.inputs
+        self._whole_files = whole_files.WholeFiles()
+
+    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
+        """List the files that a table is read from now, or None if no share of it can be read.
+
+        Raises:
+            QueryError: they cannot be listed.
+        """
+        if table not in self._registered.installed:
+            return None
+        if table in self._versions:
+            return self._versions.by_name[table].pieces()
+        spec, made = self._registered.installed[table]
+        if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
+            return None
+        try:
+            planning = self._contexts.unmeasured[self._contexts.main]
+            plan = planning.sql(f"SELECT * FROM {contexts.quoted(table)}").execution_plan()
+            return sharing.listed(plan, spec)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+
+    def startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
+        """Plan a task, and have what it reads in memory.
+
+        Raises:
+            ChunksAwayError: rows that it reads are not in memory.
+            QueryError: it cannot be planned, or does not give what the task says.
+        """
+        try:
+            return self._startable(task, inputs)
+        except ChunksAwayError:
+            raise
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+
+    def _startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
+        context = self._contexts.main
+        found = self._versions.narrowed(task)
+        task, held = found.task, found.tables
+        tables = self._registered.snapshot.tables
+        narrowed = self._whole_files.narrowed(task.plan, task.shares, tables)
+        fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
+        made = {**held, **files}
+        dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+        text = dataframe.logical_plan().display_indent()
+        self._fill_whole(text, task)
+        is_product = self._registered.is_product(dataframe, text)
+        if is_product:
+            context = self._contexts.serial
+            dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+        schema = pa.schema(dataframe.schema())
+        plain.check_same(schema, task.schema)
+        start = dataframe.execute_stream
+        if narrowed:
+            whole_files.check_present(task.shares, made, context)
+        elif task.shares:
+            shared = self._shared(context, dataframe, text, task, inputs, held)
+            start = partial(context.execute, shared, 0)
+        effect = Effect(written=None, reads_only_catalog=False)
+        present = self._registered.files(text)
+        plan = Plan(dataframe, effect, is_product, present, frozenset(), views=found.views)
+        return Startable(plan, schema, start)
+
+    def _fill_whole(self, plan: str, task: Task) -> None:
+        """Have in memory what a fragment reads under the names of the catalog.
+
+        Raises:
+            ChunksAwayError: some of it is not there.
+            ExecutionError: it reads a dataset with a log through a view.
+        """
+        read = self._registered.stored(plan)
+        for table in self._versions.views(read, task.logs):
+            raise ExecutionError(
+                f"a fragment reads dataset '{table}' through a view, where its changes would be "
+                "missing; this is a fault of the planner: please report it"
+            )
+        self._versions.fill(read)
+
+    def _shared(
+        self,
+        context: SessionContext,
+        dataframe: Any,
+        text: str,
+        task: Task,
+        inputs: Sequence[TaskTable],
+        held: Mapping[str, Table],
+    ) -> Any:
+        names = {presence.bare(name): count for name, count in sharing.reads(text).items()}
+        tables = self._registered.snapshot.tables
+        specs = {name: spec for name in names if (spec := tables.get(name))}
+        made = sharing.Sharing(task.shares, names, specs)
+        try:
+            plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
+            if plan is None:
+                unmeasured = self._contexts.unmeasured[context]
+                dataframe = fragments.plan(unmeasured, task.plan, self._inputs, inputs, held)
+                plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+        return plan
