@@ -116,8 +116,7 @@ class Merged:
             OutOfMemoryQueryError: a copy without those that died does not fit.
         """
         for piece, since in self._pieces(ordinal):
-            if (found := piece.seen(ordinal, since, self._hold)) is not None:
-                yield found
+            yield from piece.seen(ordinal, since, self._hold)
 
     def count(self, ordinal: int) -> int:
         """Count the rows that a position shows."""

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from caraway_core.errors import OutOfMemoryQueryError
 from caraway_engine import choosing
 
+_MOST_CUTS = 1000
 Hold = Callable[[int], object]
 """Counts bytes as taken, for as long as what is returned is kept; may raise."""
 
@@ -65,17 +67,30 @@ class Piece:
             return high - dead
         return high - low - sum(low <= row < high for row in self._rows[:dead])
 
-    def seen(self, ordinal: int, since: int, hold: Hold) -> Seen | None:
-        """Return the rows that a position shows, from number `since` on; None if there is none."""
+    def seen(self, ordinal: int, since: int, hold: Hold) -> Sequence[Seen]:
+        """Return the rows that a position shows, from number `since` on.
+
+        Raises:
+            OutOfMemoryQueryError: a copy without those that died does not fit.
+        """
         low, high = self._range(ordinal, since)
         dead = bisect_right(self._died, ordinal)
         if low >= high:
-            return None
+            return ()
         if not dead:
-            return Seen(self.batch.slice(low, high - low), self.holder)
+            return (Seen(self.batch.slice(low, high - low), self.holder),)
         if self._kept is None or self._kept[0] != (low, high, dead):
-            self._kept = (low, high, dead), self._filtered(low, high, dead, hold)
-        return self._kept[1]
+            self._kept = None  # It is not there beside the next one.
+            try:
+                found = self._filtered(low, high, dead, hold)
+            except OutOfMemoryQueryError:
+                if dead > _MOST_CUTS:
+                    raise
+                # What was deleted must not make unreadable what is left.
+                return self._between(low, high, dead)
+            self._kept = (low, high, dead), found
+        found = self._kept[1]
+        return (found,) if found is not None else ()
 
     def is_seen(self, number: int, ordinal: int) -> bool:
         """Whether a position shows a row."""
@@ -105,6 +120,16 @@ class Piece:
         born = bisect_right(self.births, ordinal, key=lambda birth: birth[0])
         high = self.births[born - 1][1] if born else 0
         return max(0, since - self.first), high
+
+    def _between(self, low: int, high: int, dead: int) -> Sequence[Seen]:
+        """Return what is between rows that died, which is no copy, but slower to scan."""
+        ends = [*sorted(row for row in self._rows[:dead] if low <= row < high), high]
+        starts = [low, *(row + 1 for row in ends[:-1])]
+        return [
+            Seen(self.batch.slice(start, end - start), self.holder)
+            for start, end in zip(starts, ends, strict=True)
+            if start < end
+        ]
 
     def _filtered(self, low: int, high: int, dead: int, hold: Hold) -> Seen | None:
         if dead < self._masked:

@@ -1,0 +1,269 @@
+"""Changes that break rules, come at bad moments or do not fit, in one runtime."""
+
+import asyncio
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caraway_core.errors import CarawayError
+from caraway_plugins.stores.folder import FolderResultStore
+from caraway_scheduler.acceleration import upkeep
+from caraway_scheduler.acceleration.head import Head
+from tests.kit.deadlines import eventually
+from tests.kit.runtime import Running, running
+from tests.scheduler.api.test_changes import KEYED, event, manifest, ready, row, rows, send
+
+UNIQUE = manifest("primary_key: id", "indexes: {v: unique}")
+
+
+async def refused(runtime: Running, *events: Any, status: int = 400) -> str:
+    got = await runtime.api.post(
+        "/v1/datasets/orders/cdc",
+        content=json.dumps(events),
+        headers={"content-type": "application/json"},
+    )
+    assert got.status_code == status, got.text
+    return str(got.json()["message"])
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({"op": "c", "after": {"id": 7, "v": "x", "w": 1}}, "column 'w' is not in the dataset"),
+        ({"op": "c", "after": {"id": "seven", "v": "x"}}, "event 2: column 'id': an integer"),
+        ({"op": "c", "after": {"v": "x"}}, "primary key column 'id' is missing"),
+        ({"op": "z", "after": {"id": 7}}, "known: c (create), u (update), d (delete)"),
+        ({"op": "c"}, "needs the row as an object in 'after'"),
+    ],
+)
+async def test_of_a_request_with_one_bad_event_nothing_is_applied(
+    tmp_path: Path, bad: Any, words: str
+) -> None:
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        await send(runtime, event("c", 1, "a"))
+        assert words in await refused(runtime, event("c", 2, "b"), bad)
+        assert await rows(runtime) == [(1, "a")]
+        await send(runtime, event("c", 2, "b"))
+        assert await rows(runtime) == [(1, "a"), (2, "b")]
+
+
+@pytest.mark.parametrize(
+    ("action", "wanted"),
+    [("", "second"), ("drop", "first"), ("upsert", "second"), ("upsert_dedup", "second")],
+)
+async def test_rows_with_a_primary_key_that_is_there(
+    tmp_path: Path, action: str, wanted: str
+) -> None:
+    lines = ["primary_key: id", *([f"on_conflict: {{id: {action}}}"] if action else [])]
+    async with running(tmp_path, manifest(*lines)) as runtime:
+        await ready(runtime)
+        await send(runtime, event("c", 1, "first"), event("c", 2, "x"), event("c", 1, "second"))
+        assert await rows(runtime) == [(1, wanted), (2, "x")]
+        await send(runtime, event("c", 2, "y"))
+        assert await rows(runtime, "SELECT v FROM orders WHERE id = 2") == [
+            ("x" if action == "drop" else "y",)
+        ]
+
+
+async def test_unique_indexes_stay_unique(tmp_path: Path) -> None:
+    words = "(v) = 'a' would be there twice, and its index says `unique`"
+    async with running(tmp_path, UNIQUE) as runtime:
+        await ready(runtime)
+        await send(runtime, event("c", 1, "a"), event("c", 2, "b"))
+        for each in (event("c", 3, "a"), event("u", 2, "a")):
+            assert words in await refused(runtime, event("c", 9, "z"), each)
+            assert await rows(runtime) == [(1, "a"), (2, "b")]
+        # What counts is what a request leaves.
+        await send(runtime, event("u", 2, "a"), event("u", 1, "b"))
+        assert await rows(runtime, "SELECT id FROM orders WHERE v = 'a'") == [(2,)]
+        await send(runtime, event("d", 2), event("c", 3, "a"))
+        assert await rows(runtime) == [(1, "b"), (3, "a")]
+        none = [{"op": "c", "after": row(id_, "") | {"v": None}} for id_ in (4, 5)]
+        await send(runtime, *none)
+        assert await rows(runtime, "SELECT count(*) FROM orders") == [(4,)]
+        await send(runtime, {"op": "t"}, event("c", 7, "a"))
+        assert await rows(runtime) == [(7, "a")]
+    async with running(tmp_path, UNIQUE) as runtime:
+        await ready(runtime)
+        assert words in await refused(runtime, event("c", 8, "a"))
+
+
+async def test_unique_indexes_stay_unique_over_their_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 3)
+    async with running(tmp_path, UNIQUE) as runtime:
+        await ready(runtime)
+        await send(runtime, *(event("c", number, f"v{number}") for number in range(20)))
+
+        async def look() -> bool:
+            return await rows(runtime, "SELECT sum(rows) FROM runtime.partitions") == [(20,)]
+
+        await eventually(look, "the log is part of the base")
+        assert "(v) = 'v7'" in await refused(runtime, event("c", 50, "v7"))
+        await send(runtime, event("d", 7), event("c", 50, "v7"))
+        assert await rows(runtime, "SELECT id FROM orders WHERE v = 'v7'") == [(50,)]
+
+
+async def test_of_many_requests_at_once_those_that_break_an_index_fail(tmp_path: Path) -> None:
+    async with running(tmp_path, UNIQUE) as runtime:
+        await ready(runtime)
+
+        async def post(id_: int) -> int:
+            got = await runtime.api.post("/v1/datasets/orders/cdc", json=event("c", id_, "same"))
+            return int(got.status_code)
+
+        found = await asyncio.gather(*(post(id_) for id_ in range(12)))
+        assert sorted(found) == [200] + [400] * 11
+        assert await rows(runtime, "SELECT count(*), min(v) FROM orders") == [(1, "same")]
+
+
+async def test_rows_without_a_key_are_there_once_while_logs_become_part_of_their_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What comes while a base is written anew is in its log, and not in the base as well."""
+    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)
+    compacting = asyncio.Event()
+    make = upkeep.Upkeep._rewrite
+
+    async def rewrite(self: upkeep.Upkeep, before: Any) -> bool:
+        compacting.set()
+        await asyncio.sleep(0)
+        return await make(self, before)
+
+    monkeypatch.setattr(upkeep.Upkeep, "_rewrite", rewrite)
+    async with running(tmp_path, manifest()) as runtime:
+        await ready(runtime)
+        for number in range(150):
+            await send(runtime, event("c", number, "x"))
+        assert compacting.is_set()
+        found = await rows(runtime, "SELECT count(*), count(DISTINCT id) FROM orders")
+        assert found == [(150, 150)]
+
+
+async def test_changes_come_while_old_rows_go(tmp_path: Path) -> None:
+    text = manifest(
+        "primary_key: id",
+        "retention_check_enabled: true",
+        "retention_period: 1h",
+        "retention_check_interval: 100ms",
+        more="time_column: n\n            time_format: unix_seconds",
+    )
+    now = int(time.time())
+    async with running(tmp_path, text) as runtime:
+        await ready(runtime)
+
+        def made(id_: int, age_s: int) -> Any:
+            return {"op": "c", "after": {"id": id_, "v": "x", "n": now - age_s}}
+
+        await send(runtime, *(made(id_, 7200) for id_ in range(10)))
+        for id_ in range(100, 140):
+            await send(runtime, made(id_, 0))
+
+        async def look() -> bool:
+            return await rows(runtime, "SELECT count(*), min(id) FROM orders") == [(40, 100)]
+
+        await eventually(look, "old rows are gone, and no others")
+        await send(runtime, made(1, 0))
+        assert await rows(runtime, "SELECT count(*) FROM orders") == [(41,)]
+
+
+@pytest.mark.parametrize("lines", [(), ("engine: file", "mode: file")])
+async def test_what_does_not_fit_is_refused_and_not_acknowledged(
+    tmp_path: Path, lines: tuple[str, ...]
+) -> None:
+    limit = "        runtime:\n          query: {memory_limit: 48MiB}\n"
+    text = limit + KEYED.replace(
+        "            acceleration:\n",
+        "            acceleration:\n" + "".join(f"              {each}\n" for each in lines),
+    ).replace("        runtime:\n          caching: {sql_results: {item_ttl: 1h}}\n", "")
+    async with running(tmp_path, text) as runtime:
+        await ready(runtime)
+        applied, message = 0, ""
+        for start in range(0, 100_000, 200):
+            batch = [event("c", start + number, "x" * 5000) for number in range(200)]
+            got = await runtime.api.post("/v1/datasets/orders/cdc", json=batch)
+            if got.status_code != 200:
+                message = got.json()["message"]
+                break
+            applied += 200
+        assert applied and "memory" in message, (applied, message)
+        for _ in range(2):
+            assert await rows(runtime, "SELECT count(*) FROM orders") == [(applied,)]
+        assert await rows(runtime, "SELECT length(v) FROM orders WHERE id = 3") == [(5000,)]
+        await send(runtime, *(event("d", number) for number in range(3)))
+        assert await rows(runtime, "SELECT count(*) FROM orders") == [(applied - 3,)]
+
+
+async def test_a_process_that_ends_between_the_log_and_the_flip_loses_nothing_it_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flip, is_cut = Head.flip, False
+
+    async def cut(self: Head, *args: Any) -> None:
+        if is_cut:
+            raise CarawayError("the process ends here")
+        await flip(self, *args)
+
+    monkeypatch.setattr(Head, "flip", cut)
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        await send(runtime, event("c", 1, "a"))
+        is_cut = True
+        assert "ends here" in await refused(runtime, event("u", 1, "b"), event("c", 2, "b"), status=500)
+        assert await rows(runtime) == [(1, "a")]
+    is_cut = False
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        assert await rows(runtime) == [(1, "a")]
+        await send(runtime, event("u", 1, "b"), event("c", 2, "b"))
+        assert await rows(runtime) == [(1, "b"), (2, "b")]
+
+
+async def test_a_log_that_cannot_be_written_refuses_changes_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = FolderResultStore.write_chunk
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        await send(runtime, event("c", 1, "a"))
+
+        async def full(*_: Any) -> Any:
+            raise CarawayError("the disk is full")
+
+        monkeypatch.setattr(FolderResultStore, "write_chunk", full)
+        await refused(runtime, event("c", 2, "b"), status=500)
+        monkeypatch.setattr(FolderResultStore, "write_chunk", write)
+        assert await rows(runtime) == [(1, "a")]
+        await send(runtime, event("c", 2, "b"))
+        assert await rows(runtime) == [(1, "a"), (2, "b")]
+
+
+async def test_cached_answers_are_never_of_an_earlier_state(tmp_path: Path) -> None:
+    """Readers ask the same all the time, so that each change meets an answer on its way."""
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        applied, is_over = 0, False
+        hits = 0
+
+        async def read() -> None:
+            nonlocal hits
+            while not is_over:
+                least = applied
+                answer = await runtime.sql("SELECT count(*) AS n FROM orders")
+                hits += answer.headers.get("results-cache-status") == "HIT"
+                assert answer.json()[0]["n"] >= least
+                await asyncio.sleep(0)
+
+        readers = [asyncio.ensure_future(read()) for _ in range(4)]
+        for number in range(60):
+            await send(runtime, event("c", number, "x"))
+            applied = number + 1
+            await asyncio.sleep(0)
+        is_over = True
+        await asyncio.gather(*readers)
+        assert hits
