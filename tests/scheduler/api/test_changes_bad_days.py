@@ -12,6 +12,7 @@ from caraway_core.errors import CarawayError
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_scheduler.acceleration import upkeep
 from caraway_scheduler.acceleration.head import Head
+from caraway_scheduler.acceleration.making import Maker
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.scheduler.api.test_changes import KEYED, event, manifest, ready, row, rows, send
@@ -122,30 +123,46 @@ async def test_of_many_requests_at_once_those_that_break_an_index_fail(tmp_path:
         assert await rows(runtime, "SELECT count(*), min(v) FROM orders") == [(1, "same")]
 
 
-async def test_rows_without_a_key_are_there_once_while_logs_become_part_of_their_base(
+class Overtaken:
+    """Has changes come whenever a version is about to be written."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *changes: Any) -> None:
+        self.runtime: Running | None = None
+        self.times = 0
+        make = Maker.make
+
+        async def overtaken(maker: Maker, *args: Any) -> Any:
+            if self.runtime is not None:
+                self.times += 1
+                await send(self.runtime, *changes)
+            return await make(maker, *args)
+
+        monkeypatch.setattr(Maker, "make", overtaken)
+
+
+async def test_rows_without_a_key_are_there_once_when_a_log_becomes_part_of_its_base(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes while a base is written anew is in its log, and not in the base as well."""
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)
-    compacting = asyncio.Event()
-    make = upkeep.Upkeep._rewrite
-
-    async def rewrite(self: upkeep.Upkeep, before: Any) -> bool:
-        compacting.set()
-        await asyncio.sleep(0)
-        return await make(self, before)
-
-    monkeypatch.setattr(upkeep.Upkeep, "_rewrite", rewrite)
+    overtaken = Overtaken(monkeypatch, event("c", 100, "late"), event("c", 101, "late"))
     async with running(tmp_path, manifest()) as runtime:
         await ready(runtime)
-        for number in range(150):
-            await send(runtime, event("c", number, "x"))
-        assert compacting.is_set()
+        overtaken.runtime = runtime
+        await send(runtime, *(event("c", number, "x") for number in range(30)))
+
+        async def look() -> bool:
+            return await rows(runtime, "SELECT sum(rows) FROM runtime.partitions") == [(30,)]
+
+        await eventually(look, "the log is part of the base")
         found = await rows(runtime, "SELECT count(*), count(DISTINCT id) FROM orders")
-        assert found == [(150, 150)]
+        assert overtaken.times == 1
+        assert found == [(32, 32)]
 
 
-async def test_changes_come_while_old_rows_go(tmp_path: Path) -> None:
+async def test_changes_come_while_old_rows_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = manifest(
         "primary_key: id",
         "retention_check_enabled: true",
@@ -154,22 +171,23 @@ async def test_changes_come_while_old_rows_go(tmp_path: Path) -> None:
         more="time_column: n\n            time_format: unix_seconds",
     )
     now = int(time.time())
+
+    def made(id_: int, age_s: int) -> Any:
+        return {"op": "c", "after": {"id": id_, "v": "x", "n": now - age_s}}
+
+    overtaken = Overtaken(monkeypatch, made(100, 0))
     async with running(tmp_path, text) as runtime:
         await ready(runtime)
-
-        def made(id_: int, age_s: int) -> Any:
-            return {"op": "c", "after": {"id": id_, "v": "x", "n": now - age_s}}
-
-        await send(runtime, *(made(id_, 7200) for id_ in range(10)))
-        for id_ in range(100, 140):
-            await send(runtime, made(id_, 0))
+        overtaken.runtime = runtime
+        await send(runtime, *(made(id_, 7200) for id_ in range(10)), made(50, 0))
 
         async def look() -> bool:
-            return await rows(runtime, "SELECT count(*), min(id) FROM orders") == [(40, 100)]
+            return await rows(runtime, "SELECT id FROM orders ORDER BY id") == [(50,), (100,)]
 
         await eventually(look, "old rows are gone, and no others")
+        assert overtaken.times
         await send(runtime, made(1, 0))
-        assert await rows(runtime, "SELECT count(*) FROM orders") == [(41,)]
+        assert await rows(runtime, "SELECT count(*) FROM orders") == [(3,)]
 
 
 @pytest.mark.parametrize("lines", [(), ("engine: file", "mode: file")])
@@ -214,7 +232,9 @@ async def test_a_process_that_ends_between_the_log_and_the_flip_loses_nothing_it
         await ready(runtime)
         await send(runtime, event("c", 1, "a"))
         is_cut = True
-        assert "ends here" in await refused(runtime, event("u", 1, "b"), event("c", 2, "b"), status=500)
+        assert "ends here" in await refused(
+            runtime, event("u", 1, "b"), event("c", 2, "b"), status=500
+        )
         assert await rows(runtime) == [(1, "a")]
     is_cut = False
     async with running(tmp_path, KEYED) as runtime:
