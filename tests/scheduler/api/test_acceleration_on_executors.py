@@ -1,0 +1,109 @@
+"""Accelerated datasets of a runtime whose rows are on three executors, in this process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from caraway_scheduler import assembly
+from caraway_scheduler.acceleration import upkeep
+from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
+from tests.kit.deadlines import eventually
+from tests.kit.runtime import Running, running
+from tests.scheduler.api import test_acceleration, test_changes, test_changes_bad_days
+from tests.scheduler.api.test_acceleration import FIRST, at_version, refresh
+from tests.scheduler.api.test_acceleration_bad_days import failed
+from tests.scheduler.api.test_acceleration_sources import KEYS, TAKING
+from tests.scheduler.api.test_changes import event, ready, rows, send
+
+
+@asynccontextmanager
+async def on_executors(
+    folder: Path, manifest: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[tuple[Running, InProcessCluster]]:
+    apart = folder / "cluster"
+    apart.mkdir(exist_ok=True)
+    async with in_process_cluster(apart, {}, executors=3, policy=EAGER) as cluster:
+        backend = assembly.Backend(cluster.dispatch)
+        monkeypatch.setattr(assembly, "standalone", lambda *_: backend)
+        async with running(folder, manifest) as runtime:
+            yield runtime, cluster
+
+
+async def test_what_is_inserted_is_where_its_source_lives_and_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with on_executors(tmp_path, TAKING + KEYS, monkeypatch) as (runtime, _):
+        runtime.api.headers.update({"x-api-key": "writer"})
+        await at_version(runtime, 1)
+        for number in range(3):
+            made = await runtime.sql(f"INSERT INTO orders VALUES ({number}, 'v'), (10, 'w')")
+            assert (made.status_code, made.json()) == (200, [{"count": 2}]), made.text
+            assert await rows(runtime, "SELECT count(*) FROM orders") == [(2 * number + 2,)]
+        sql = "INSERT INTO orders SELECT id + 100, v FROM orders"
+        job = await runtime.api.post("/v1/queries", json={"sql": sql})
+        assert job.status_code == 202, job.text
+        url, done = f"/v1/queries/{job.json()['query_id']}?wait=20", {"status": "PENDING"}
+        while done["status"] in ("PENDING", "RUNNING"):
+            done = (await runtime.api.get(url)).json()
+        assert done["status"] == "SUCCEEDED", done
+        assert await rows(runtime, "SELECT count(*) FROM orders") == [(12,)]
+        assert await rows(runtime, "SELECT count(*) FROM caraway_source.orders") == [(12,)]
+
+
+async def test_changes_that_break_a_unique_index_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = test_changes_bad_days.UNIQUE
+    async with on_executors(tmp_path, text, monkeypatch) as (runtime, _):
+        await ready(runtime)
+        await send(runtime, *(event("c", number, f"v{number}") for number in range(50)))
+        for number in range(100, 110):
+            told = await test_changes_bad_days.refused(runtime, event("c", number, "v7"))
+            assert "(v) = 'v7' would be there twice" in told
+        await send(runtime, event("d", 7), event("c", 100, "v7"))
+        assert await rows(runtime, "SELECT id FROM orders WHERE v = 'v7'") == [(100,)]
+        assert await rows(runtime, "SELECT count(*), count(DISTINCT v) FROM orders") == [(50, 50)]
+
+
+@pytest.mark.parametrize("key", ["primary_key: id", "indexes: {id: unique}"])
+async def test_rows_that_are_there_twice_are_found_wherever_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    test_acceleration.write(tmp_path, 5000)
+    lines = (key, "partition_by: ['bucket(6, id)']")
+    text = test_acceleration.manifest(*lines)
+    async with on_executors(tmp_path, text, monkeypatch) as (runtime, _):
+        await at_version(runtime, 1)
+        held = await rows(runtime, "SELECT count(*), sum(rows) FROM runtime.partitions")
+        assert held == [(6, 5000)]
+        ids = [*range(5000), 4321]
+        table = pa.table({"id": ids, "t": [FIRST] * 5001, "v": ["x"] * 5001})
+        pq.write_table(table, tmp_path / "orders.parquet", row_group_size=100)
+        await refresh(runtime)
+        assert "(id) = 4321 is there twice" in await failed(runtime)
+        assert await rows(runtime, "SELECT v FROM orders WHERE id = 4321") == [("v1",)]
+
+
+async def test_changes_are_right_while_bases_are_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)
+    text = test_changes.manifest()
+    overtaken = test_changes_bad_days.Overtaken(monkeypatch, event("c", 100, "late"))
+    async with on_executors(tmp_path, text, monkeypatch) as (runtime, _):
+        await ready(runtime)
+        overtaken.runtime = runtime
+        await send(runtime, *(event("c", number, "x") for number in range(30)))
+        await eventually(
+            lambda: _is(runtime, "SELECT sum(rows) FROM runtime.partitions", 30),
+            "the log is part of the base",
+        )
+        assert await rows(runtime, "SELECT count(*) FROM orders") == [(30 + overtaken.times,)]
+
+
+async def _is(runtime: Running, sql: str, number: int) -> bool:
+    return bool(await rows(runtime, sql) == [(number,)])
