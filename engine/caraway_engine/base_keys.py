@@ -24,6 +24,11 @@ def check_types(table: TableName, schema: pa.Schema, keys: Keys | None) -> None:
     if keys is None:
         return
     for name in {*keys.primary, *(name for each in keys.indexes for name in each.columns)}:
+        if name not in schema.names:
+            raise ExecutionError(
+                f"dataset '{table}' has no column '{name}', which its `primary_key` or `indexes` "
+                f"name; columns are: {', '.join(schema.names)}"
+            )
         try:
             hashing.family(schema.field(name).type)
         except ValueError as exc:

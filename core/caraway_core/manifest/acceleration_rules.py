@@ -14,6 +14,23 @@ from caraway_core.partitions import keys
 
 _FILES = ("file", "file_create", "file_update")
 _FOREIGN = ("cayenne", "duckdb", "sqlite", "postgres", "turso")
+_OF_TIMETABLE = (
+    "refresh_check_interval",
+    "refresh_cron",
+    "refresh_on_startup",
+)
+_OF_REFRESHES = (
+    "refresh_sql",
+    "refresh_data_window",
+    "refresh_append_overlap",
+    "refresh_retry_max_attempts",
+)
+_OF_SNAPSHOTS = (
+    "snapshots_trigger",
+    "snapshots_trigger_threshold",
+    "snapshots_compaction",
+    "snapshots_creation_policy",
+)
 _UNBUILT_MODES = ("caching", "changes_after_load", "snapshot")
 
 
@@ -41,7 +58,9 @@ def view(document: Document) -> Iterator[Problem]:
 
 def notices(document: Document) -> Iterator[str]:
     """Yield a notice for each key of an enabled acceleration that is taken otherwise, or not."""
-    for key, message in _notices(_section(document)):
+    section = _section(document)
+    mode = accelerating.refresh_mode_of(section.get("refresh_mode"), _connector(document))
+    for key, message in (*_notices(section), *_without_refreshes(section, mode)):
         yield str(document.problem(("acceleration", key), message))
 
 
@@ -193,6 +212,8 @@ def _notices(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "engine", f"'{engine}' means the engine 'file' here: the data are kept in its files"
         if section.get("params"):
             yield "params", f"have no effect: those of '{engine}' are not for the engine 'file'"
+    elif section.get("params"):
+        yield "params", f"have no effect: the engine '{engine or 'arrow'}' has none"
     if section.get("metrics"):
         yield "metrics", "has no effect"
     for key in ("retention_period", "retention_sql", "retention_check_interval"):
@@ -201,6 +222,29 @@ def _notices(section: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     is_jittered = section.get("refresh_jitter_enabled") is True
     if section.get("refresh_jitter_max") is not None and not is_jittered:
         yield "refresh_jitter_max", "has no effect unless 'refresh_jitter_enabled' is true"
+    has_times = section.get("refresh_check_interval") or section.get("refresh_cron")
+    if is_jittered and not has_times:
+        yield (
+            "refresh_jitter_enabled",
+            "has no effect without 'refresh_check_interval' or 'refresh_cron'",
+        )
+    is_retried = section.get("refresh_retry_enabled") is not False
+    if section.get("refresh_retry_max_attempts") is not None and not is_retried:
+        yield "refresh_retry_max_attempts", "has no effect while 'refresh_retry_enabled' is false"
+    if section.get("snapshots") in (None, "disabled"):
+        for key in _OF_SNAPSHOTS:
+            if section.get(key) is not None:
+                yield key, "has no effect unless 'snapshots' is 'enabled'"
+
+
+def _without_refreshes(section: Mapping[str, Any], mode: str) -> Iterator[tuple[str, str]]:
+    """Yield what a dataset that is not refreshed by itself does not look at."""
+    unread = {"changes": (*_OF_TIMETABLE, *_OF_REFRESHES), "disabled": _OF_TIMETABLE}
+    for key in unread.get(str(mode), ()):
+        if section.get(key) not in (None, False):
+            yield key, f"has no effect with the refresh_mode '{mode}'"
+    if mode == "changes" and section.get("on_zero_results") == "use_source":
+        yield "on_zero_results", "has no effect: a source of changes answers no queries"
 
 
 def _section(document: Document) -> dict[str, Any]:

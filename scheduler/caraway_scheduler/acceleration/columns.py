@@ -1,5 +1,7 @@
 """Columns of rows that are appended, held against those that are there."""
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 from caraway_core.errors import DatasetError
@@ -19,6 +21,22 @@ def check_there(name: TableName, source: pa.Schema, loaded: pa.Schema) -> None:
         raise DatasetError(
             "schema", f"dataset '{name}': its source has no column {columns} any more; {_REMEDY}"
         )
+
+
+def check_named(name: TableName, source: pa.Schema, key: str, columns: Iterable[str]) -> None:
+    """Look whether the columns that a key of the manifest names are there.
+
+    Raises:
+        DatasetError: one is missing.
+    """
+    for column in columns:
+        if column not in source.names:
+            known = ", ".join(source.names)
+            raise DatasetError(
+                "schema",
+                f"dataset '{name}': its `{key}` names column '{column}', which its source does "
+                f"not have; columns are: {known}",
+            )
 
 
 def check_kept(name: TableName, loaded: pa.Schema, made: pa.Schema) -> None:

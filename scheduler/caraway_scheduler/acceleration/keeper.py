@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
-from caraway_core.partitions.keys import Bucket, PartitionBy
+from caraway_core.partitions.keys import Bucket, ByExpression, PartitionBy
 from caraway_scheduler.acceleration import columns, partitioning, refreshing
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.counting import Counted, Counting, Ended
@@ -308,6 +308,8 @@ class Keeper:
             await self._renew(self._plan.name)
         recipe, source, now = self._plan.recipe, self._schema(self._plan.name), self._clock()
         cut = self._cut(before)
+        if begin.refresh_sql is None:
+            self._check(source)
         if begin.mode == "full" or before is None:
             return await self._stored_anew(recipe.full(begin.refresh_sql, source, now), cut)
         if begin.refresh_sql is None:
@@ -322,6 +324,24 @@ class Keeper:
             return await self._stored_anew(recipe.append(*args), cut, before)
         parts = (*before.parts, part) if part.chunks else before.parts
         return self._head.next(before, parts=parts, made_at=now, sql=sql)
+
+    def _check(self, source: pa.Schema) -> None:
+        """Look whether the source has the columns that the manifest names.
+
+        Raises:
+            DatasetError: it has not, or they are of a type that they must not be of.
+        """
+        plan, recipe = self._plan, self._plan.recipe
+        terms = plan.partition_by.terms
+        parting = [term.column for term in terms if not isinstance(term, ByExpression)]
+        for key, names in (
+            ("primary_key", recipe.primary_key),
+            ("partition_by", parting),
+            ("sort_by", recipe.sort_by),
+        ):
+            columns.check_named(plan.name, source, key, names)
+        if plan.settings.refresh_mode == "append":
+            recipe.check_time(source)
 
     async def _stored_anew(
         self, sql: str, cut: PartitionBy, base: Version | None = None

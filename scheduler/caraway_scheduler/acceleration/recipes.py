@@ -49,6 +49,14 @@ class Recipe:
             condition = retention.window(self._time(source), self.window_s, now)
         return self._finished(self._selected(sql, condition), source, now)
 
+    def check_time(self, source: pa.Schema) -> None:
+        """Look whether the time column is one.
+
+        Raises:
+            DatasetError: it is not.
+        """
+        self._time(source)
+
     def newest(self, loaded: pa.Schema) -> str:
         """Write the query for the newest time that is loaded, as `append` takes it."""
         newest = retention.newest(self._time(loaded))

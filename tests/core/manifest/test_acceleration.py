@@ -94,7 +94,8 @@ def test_every_key_reaches_its_value(loads: Loads) -> None:
         write_mode="write_back",
         params={"cache": "1.10"},
     )
-    assert manifest.notices == ()
+    (notice,) = manifest.notices
+    assert notice.endswith("acceleration.params: have no effect: the engine 'file' has none")
 
 
 def test_an_empty_section_has_every_default(loads: Loads) -> None:
@@ -157,6 +158,33 @@ def test_keys_that_wait_for_another_give_a_notice(loads: Loads) -> None:
         "refresh_jitter_max: has no effect unless 'refresh_jitter_enabled' is true",
     ]
     assert accelerated(manifest).retention is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        ("params: {caching_ttl: 30s}", ["params"]),
+        (
+            "refresh_retry_enabled: false, refresh_retry_max_attempts: 3",
+            ["refresh_retry_max_attempts"],
+        ),
+        ("snapshots_trigger: refresh_complete", ["snapshots_trigger"]),
+        ("refresh_mode: disabled, refresh_check_interval: 1m", ["refresh_check_interval"]),
+        (
+            "refresh_mode: changes, primary_key: a, refresh_cron: 0 3 * * *, "
+            "refresh_sql: SELECT * FROM t, on_zero_results: use_source",
+            ["refresh_cron", "refresh_sql", "on_zero_results"],
+        ),
+        ("refresh_check_interval: 1m, refresh_retry_max_attempts: 3, snapshots: enabled", []),
+    ],
+)
+def test_keys_that_a_dataset_does_not_look_at_give_a_notice(
+    loads: Loads, keys: str, named: list[str]
+) -> None:
+    origin = "postgres:t" if "changes" in keys else "file:a"
+    notices = loads(dataset(keys, origin=origin)).notices
+    found = [each.partition(".acceleration.")[2].partition(":")[0] for each in notices]
+    assert found == named
 
 
 def test_retries_and_jitter_are_settled(loads: Loads) -> None:

@@ -283,3 +283,24 @@ async def test_the_source_answers_for_joins_and_views_over_the_dataset(tmp_path:
         assert await rows(runtime, join.format(42)) == [{"id": 42}]
         assert await rows(runtime, "SELECT id FROM late WHERE id = 7") == [{"id": 7}]
         assert await rows(runtime, "SELECT id FROM late WHERE id = 42") == [{"id": 42}]
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ("primary_key: nope", "its `primary_key` names column 'nope', which its source does not"),
+        ("partition_by: nope", "its `partition_by` names column 'nope'"),
+        ("sort_by: nope", "its `sort_by` names column 'nope'"),
+        ("indexes: {nope: enabled}", "has no column 'nope', which its `primary_key` or `indexes`"),
+        ("refresh_sql: SELECT id FROM orders, indexes: {v: enabled}", "has no column 'v'"),
+        ("refresh_mode: append, refresh_append_overlap: 1s", "time_column 't' is list"),
+    ],
+)
+async def test_columns_that_are_not_there_or_not_fit_are_named(
+    tmp_path: Path, keys: str, words: str
+) -> None:
+    put(tmp_path, {"id": [1], "t": [[FIRST]], "v": ["a"]})
+    async with running(tmp_path, manifest(*keys.split(", "))) as runtime:
+        assert words in await failed(runtime)
+        (listed,) = (await runtime.api.get("/v1/datasets?status=true")).json()
+        assert words in listed["error_message"]
