@@ -22,8 +22,7 @@ from caraway_core.protocols.fleet import Task
 from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
 from caraway_engine.sessions import Session
 from caraway_engine.stages import Policy
-from caraway_scheduler.dispatch import cluster as dispatching
-from caraway_scheduler.dispatch import running
+from caraway_scheduler.dispatch import running, staging
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
@@ -168,7 +167,7 @@ async def test_an_executor_lost_after_it_made_its_part_has_it_made_again(
 async def test_without_any_executor_the_query_ends_with_a_clear_error(
     cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatching, "READY_WAIT_S", 0.2)
+    monkeypatch.setattr(staging, "READY_WAIT_S", 0.2)
 
     async def lose(_executor_id: ExecutorId, _task: Task) -> None:
         for each in (E1, E2, E3):

@@ -112,7 +112,7 @@ async def test_stored_answers_are_the_plain_ones(
         assert stored.schema == plain.schema
         is_ordered = "ORDER BY" in sql
         assert rows(stored, is_ordered=is_ordered) == rows(plain, is_ordered=is_ordered)
-        assert cluster.dispatch._under_way == {}
+        assert cluster.dispatch._staged._under_way == {}
 
 
 @pytest.mark.usefixtures("page_of_one")

@@ -1,0 +1,20 @@
+"""The engine of the scheduler itself, as dispatch to a cluster sees it."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from caraway_core.protocols.dispatch import BatchStream, Executor
+from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.storing import StoreOrder
+from caraway_engine.sessions import Session
+
+
+class LocalEngine(Executor, Protocol):
+    """It plans, and answers what is known only here."""
+
+    @property
+    def session(self) -> Session | None: ...
+
+    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream: ...
+
+    async def stored(self, stream: BatchStream, order: StoreOrder) -> BatchStream: ...
