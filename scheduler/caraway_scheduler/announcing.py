@@ -23,13 +23,17 @@ class Announcer:
 
     def progress(self, state: DatasetState) -> None:
         """One line for each dataset, and again only when its state differs."""
-        text = f"{state.status}: {state.error.message if state.error else ''}"
+        # Of an accelerated dataset the status tells how far its rows are, and this of its source.
+        status = "" if state.is_accelerated else state.status
+        text = f"{status}: {state.error.message if state.error else ''}"
         if self._seen.get(state.name) == text:
             return
         self._seen[state.name] = text
         if state.error is None:
             elapsed = f"{(time.monotonic() - self._started) * 1000:.0f} ms"
-            self._print(f"  {self._style('✓', _GREEN)} {state.name}  {self._style(elapsed, _DIM)}")
+            more = "; its rows are being loaded" if state.is_being_loaded else ""
+            elapsed = self._style(elapsed + more, _DIM)
+            self._print(f"  {self._style('✓', _GREEN)} {state.name}  {elapsed}")
         else:
             code = self._style(state.error.code, _RED)
             self._print(f"  {self._style('✗', _RED)} {state.name}  {code} {state.error.message}")
@@ -37,10 +41,13 @@ class Announcer:
     def notice(self, text: str) -> None:
         self._print(f"  {self._style('!', _YELLOW)} {text}")
 
-    def ready(self, endpoints: Mapping[str, str], problems: int) -> None:
+    def ready(self, endpoints: Mapping[str, str], problems: int, loading: int = 0) -> None:
+        """Print the banner; of what is `loading` the rows are not there yet."""
         took = time.monotonic() - self._started
-        state = self._style(f"up, {problems} failed", _YELLOW)
-        if not problems:
+        counts = ((problems, "failed"), (loading, "being loaded"))
+        told = [f"{count} {what}" for count, what in counts if count]
+        state = self._style(", ".join(["up", *told]), _YELLOW)
+        if not told:
             state = self._style("ready", _GREEN)
         self._print(f"\nCaraway is {state} in {took:.2f} s")
         for name, url in endpoints.items():

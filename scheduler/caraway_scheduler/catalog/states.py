@@ -40,6 +40,12 @@ class DatasetState:
         return self.dataset.acceleration is not None
 
     @property
+    def is_being_loaded(self) -> bool:
+        """Whether it is accelerated and its rows are not there yet, for no fault that is known."""
+        is_wanted = self.is_accelerated and self.status in ("initializing", "refreshing")
+        return is_wanted and self.version is None and self.error is None
+
+    @property
     def is_ready(self) -> bool:
         """Whether this dataset lets the runtime be ready."""
         if self.ready_state == "on_registration" and self.error is None:
