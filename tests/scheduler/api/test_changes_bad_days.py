@@ -244,6 +244,22 @@ async def test_a_process_that_ends_between_the_log_and_the_flip_loses_nothing_it
         assert await rows(runtime) == [(1, "b"), (2, "b")]
 
 
+async def test_files_and_their_log_are_read_again_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 15)
+    text = manifest("engine: file", "mode: file", "primary_key: id", "indexes: {v: unique}")
+    for start in range(0, 40, 10):
+        async with running(tmp_path, text) as runtime:
+            await ready(runtime)
+            assert await rows(runtime, "SELECT count(*) FROM orders") == [(start,)]
+            for id_ in range(start, start + 10):
+                await send(runtime, event("c", id_, f"v{id_}"))
+            assert (await runtime.api.get("/v1/ready")).text == "ready"
+            last = f"SELECT id FROM orders WHERE v = 'v{start + 9}'"
+            assert await rows(runtime, last) == [(start + 9,)]
+
+
 async def test_a_log_that_cannot_be_written_refuses_changes_until_it_can(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,31 @@
+"""The results cache and answers that begin before rows change, and end after it."""
+
+from pathlib import Path
+
+import pytest
+
+from caraway_scheduler.access import ANONYMOUS
+from caraway_scheduler.history import spans
+from caraway_scheduler.queries.service import QueryRequest
+from tests.kit.runtime import running
+from tests.scheduler.api.test_acceleration import at_version
+from tests.scheduler.api.test_acceleration_sources import TAKING
+
+CACHED = "        runtime:\n          caching: {sql_results: {item_ttl: 1h}}\n"
+PLAIN = TAKING.replace("            acceleration: {enabled: true}\n", "")
+
+
+@pytest.mark.parametrize("text", [PLAIN, TAKING], ids=["plain", "accelerated"])
+async def test_an_answer_that_a_write_overtakes_is_not_kept(tmp_path: Path, text: str) -> None:
+    sql = "SELECT count(*) AS n FROM orders"
+    async with running(tmp_path, text + CACHED) as runtime:
+        if text is TAKING:
+            await at_version(runtime, 1)
+        request = QueryRequest(sql, ANONYMOUS, spans.start(None))
+        answer = await runtime.services.queries.start(request)
+        assert (await runtime.sql("INSERT INTO orders VALUES (1, 'a')")).status_code == 200
+        assert [batch.to_pylist() async for batch in answer.rows] == [[{"n": 0}]]
+        for wanted in ("MISS", "HIT"):
+            found = await runtime.sql(sql)
+            assert found.json() == [{"n": 1}]
+            assert found.headers["results-cache-status"] == wanted
