@@ -33,7 +33,7 @@ def test_a_source_is_told_of_once_however_its_rows_stand() -> None:
     announcer = Announcer(out)
     accelerated = state(Acceleration())
     for status in ("initializing", "refreshing", "ready"):
-        accelerated.status = status  # type: ignore[assignment] # each of them is one
+        accelerated.status = status
         announcer.progress(accelerated)
     assert len(lines(out)) == 1
     accelerated.error = DatasetError("not_found", "'t' is not there")

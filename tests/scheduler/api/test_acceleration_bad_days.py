@@ -22,7 +22,7 @@ from tests.scheduler.api.test_acceleration import (
     write,
 )
 
-CHANGED = {
+CHANGED: dict[str, dict[str, Any]] = {
     "removed": {"id": [100], "t": [FIRST + 100]},
     "added": {"id": [100], "t": [FIRST + 100], "v": ["new"], "w": [1.5]},
     "retyped": {"id": ["a100"], "t": [FIRST + 100], "v": ["new"]},

@@ -102,7 +102,7 @@ async def test_unique_indexes_stay_unique_over_their_base(
         await send(runtime, *(event("c", number, f"v{number}") for number in range(20)))
 
         async def look() -> bool:
-            return await rows(runtime, "SELECT sum(rows) FROM runtime.partitions") == [(20,)]
+            return bool(await rows(runtime, "SELECT sum(rows) FROM runtime.partitions") == [(20,)])
 
         await eventually(look, "the log is part of the base")
         assert "(v) = 'v7'" in await refused(runtime, event("c", 50, "v7"))
@@ -152,7 +152,7 @@ async def test_rows_without_a_key_are_there_once_when_a_log_becomes_part_of_its_
         await send(runtime, *(event("c", number, "x") for number in range(30)))
 
         async def look() -> bool:
-            return await rows(runtime, "SELECT sum(rows) FROM runtime.partitions") == [(30,)]
+            return bool(await rows(runtime, "SELECT sum(rows) FROM runtime.partitions") == [(30,)])
 
         await eventually(look, "the log is part of the base")
         found = await rows(runtime, "SELECT count(*), count(DISTINCT id) FROM orders")
@@ -182,7 +182,7 @@ async def test_changes_come_while_old_rows_go(
         await send(runtime, *(made(id_, 7200) for id_ in range(10)), made(50, 0))
 
         async def look() -> bool:
-            return await rows(runtime, "SELECT id FROM orders ORDER BY id") == [(50,), (100,)]
+            return bool(await rows(runtime, "SELECT id FROM orders ORDER BY id") == [(50,), (100,)])
 
         await eventually(look, "old rows are gone, and no others")
         assert overtaken.times
