@@ -26,15 +26,26 @@ class Warmer:
         self._tables = tables
 
     async def prepare(self, executor_id: ExecutorId) -> None:
-        """Have an executor that is about to be ready load its part of every dataset."""
-        ready = {member.executor_id for member in self._membership.ready()}
-        owners = sorted({*ready, executor_id})
+        """Have an executor that is about to be ready load its part of every dataset.
+
+        The others load what becomes theirs with that: parts that are dealt out by size shift.
+        """
+        # With those that are on their way, too: of several that begin at once none takes all.
+        coming = {
+            each.executor_id
+            for each in self._membership.executors()
+            if each.state in ("registered", "ready")
+        }
+        owners = sorted({*coming, executor_id})
+        takers = sorted({*self._ready(), executor_id})
         for table, spec, log in self._tables():
-            try:
-                await self._loader.load_share(table, spec, log, owners, executor_id)
-            except CarawayError as exc:
-                extra = {"dataset": table, "executor_id": executor_id, "cause": exc.message}
-                logger.info("its part of a dataset is loaded later", extra=extra)
+            loads = (self._loader.load_share(table, spec, log, owners, taker) for taker in takers)
+            for failure in await asyncio.gather(*loads, return_exceptions=True):
+                if isinstance(failure, CarawayError):
+                    extra = {"dataset": table, "cause": failure.message}
+                    logger.info("a part of a dataset is loaded later", extra=extra)
+                elif failure is not None:
+                    raise failure
 
     async def run(self) -> None:
         """Keep copies on as many executors as datasets ask for, until cancelled."""
