@@ -51,17 +51,21 @@ class Upkeep:
 
     async def run(self) -> None:
         """Work until cancelled."""
+        loop = asyncio.get_running_loop()
+        looked_s = loop.time()
         while True:
-            is_time = False
+            # News may come all the time; they do not put off the look for old rows.
+            due_s = None if self._every_s is None else looked_s + self._every_s
             try:
-                async with asyncio.timeout(self._every_s):
+                async with asyncio.timeout_at(due_s):
                     await self._news.wait()
             except TimeoutError:
-                is_time = True
+                pass
             self._news.clear()
             try:
-                if is_time:
+                if due_s is not None and loop.time() >= due_s:
                     await self._trim()
+                    looked_s = loop.time()
                 await self._gather()
                 await self._compact()
             except CarawayError as exc:
