@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from caraway_core.changes import Log
-from caraway_core.errors import CatalogMovedError, NotDistributableError
+from caraway_core.errors import CatalogMovedError, InvalidQueryError, NotDistributableError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
     BatchStream,
@@ -167,4 +167,9 @@ class ClusterDispatch:
                     return staged.stream
             except NotDistributableError as exc:
                 logger.info("runs whole", extra={"query_id": query_id, "cause": exc.message})
+            except InvalidQueryError as exc:
+                # The statement could be planned; so this is of a part of it, whose plan the engine
+                # reads otherwise than it wrote it. Whole it runs, or says what is wrong itself.
+                extra = {"query_id": query_id, "cause": exc.message}
+                logger.warning("a part of a statement is refused; it runs whole", extra=extra)
         return await self._whole.anywhere(query_id, statement, analysis)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import ExecutionError
+from caraway_core.errors import ExecutionError, InvalidQueryError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import StoredTable, TableSpec
@@ -134,3 +134,19 @@ async def test_shares_of_files_and_of_chunks_meet_in_one_query(tmp_path: Path) -
             "SELECT count(*) AS n FROM t a JOIN t b USING (k)",
         ):
             assert (await cluster.execute(sql)).to_pylist() == [{"n": 3000}]
+
+
+async def test_a_statement_whose_parts_cannot_be_planned_runs_whole(tmp_path: Path) -> None:
+    rows = pa.table({"g": [n % 3 for n in range(300)], "v": range(300)})
+    spec = await stored(tmp_path / "chunks", rows, 4)
+    refused: list[str] = []
+
+    async def refuse(_executor_id: ExecutorId, task: Task) -> None:
+        refused.append(task.stage)
+        raise InvalidQueryError("column 'c2' not found")
+
+    async with in_process_cluster(tmp_path, {"t": spec}) as cluster:
+        cluster.fleet.before = refuse
+        found = await cluster.execute("SELECT g, sum(v) AS s FROM t GROUP BY g ORDER BY g")
+        assert found.to_pylist() == [{"g": g, "s": sum(range(g, 300, 3))} for g in range(3)]
+    assert refused
