@@ -99,8 +99,13 @@ class Runtime:
                     for keeper in keepers:
                         keeper.cancel()
                     await asyncio.wait(serving)
-            except* CarawayError as failed:
-                raise _first(failed) from None
+            except BaseExceptionGroup as failed:
+                known, others = failed.split(CarawayError)
+                if known is None:
+                    raise
+                if others is not None:
+                    logger.error("more than one thing failed", exc_info=others)
+                raise _first(known) from None
 
     async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
         if self._joining is None:
