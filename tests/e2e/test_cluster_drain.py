@@ -63,7 +63,7 @@ def test_executor_leaves_and_comes_back_under_load_and_no_query_fails(
 ) -> None:
     cluster.served.until_ready(2)
     with Operator(cluster, "s1") as operator, loaded(cluster.served, QUICK) as load:
-        assert operator.load()["running"] >= 1
+        until(lambda: operator.load()["running"] >= 1, "queries run", 20)
         operator.drain("e2")
         operator.until_drained("e2")
         before = len(load.answers)
