@@ -72,6 +72,9 @@ class _Loading:
         if self._problems or root is None:
             raise ManifestError(sorted(self._problems, key=self._reading_order))
         base_dir = self._file.parent
+        snapshots = building.snapshots(root.snapshots, base_dir)
+        if snapshots is None:
+            self._notices += notices.without_snapshots(self._file, self._datasets)
         return Manifest(
             version=root.version,
             kind=root.kind,
@@ -85,7 +88,7 @@ class _Loading:
             secrets=building.stores(root.secrets),
             dependencies=tuple(root.dependencies),
             notices=tuple(self._notices),
-            snapshots=building.snapshots(root.snapshots, base_dir),
+            snapshots=snapshots,
         )
 
     def _reading_order(self, problem: Problem) -> tuple[int, int]:

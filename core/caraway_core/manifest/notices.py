@@ -1,10 +1,12 @@
 """Keys that a manifest may hold and that change nothing in this build."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from caraway_core.manifest import acceleration_rules
 from caraway_core.manifest.document import Document
+from caraway_core.manifest.values import Dataset
 
 _IN_MANIFEST = {
     "runtime.results_cache": "is the old name of 'runtime.caching.sql_results'; use that",
@@ -56,6 +58,16 @@ def of_dataset(document: Document) -> Iterator[str]:
         yield from acceleration_rules.notices(document)
     else:
         yield from _notices(document, _WITHOUT_ACCELERATION)
+
+
+def without_snapshots(file: Path, datasets: Iterable[Dataset]) -> Iterator[str]:
+    """Yield a notice for each dataset that wants snapshots, where there is no place for them."""
+    for dataset in datasets:
+        if dataset.acceleration is not None and dataset.acceleration.snapshots.use != "disabled":
+            yield (
+                f"{file}: dataset '{dataset.name}': 'snapshots' has no effect without the "
+                "manifest's 'snapshots.location'"
+            )
 
 
 def of_dependency(document: Document) -> Iterator[str]:

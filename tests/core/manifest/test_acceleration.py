@@ -94,7 +94,7 @@ def test_every_key_reaches_its_value(loads: Loads) -> None:
         write_mode="write_back",
         params={"cache": "1.10"},
     )
-    (notice,) = manifest.notices
+    notice, _without_a_place = manifest.notices
     assert notice.endswith("acceleration.params: have no effect: the engine 'file' has none")
 
 
@@ -184,7 +184,8 @@ def test_keys_that_a_dataset_does_not_look_at_give_a_notice(
     origin = "postgres:t" if "changes" in keys else "file:a"
     notices = loads(dataset(keys, origin=origin)).notices
     found = [each.partition(".acceleration.")[2].partition(":")[0] for each in notices]
-    assert found == named
+    # A dataset that wants snapshots is also told that the manifest has no place for them.
+    assert list(filter(None, found)) == named
 
 
 def test_retries_and_jitter_are_settled(loads: Loads) -> None:
@@ -378,6 +379,13 @@ def test_keys_that_work_are_taken(write: Write, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.undo()
     keys = "refresh_mode: append, refresh_append_overlap: 1m, primary_key: a, sort_by: a"
     assert accelerated(load(write("name: a\n" + dataset(keys)))).primary_key == ("a",)
+
+
+def test_snapshots_without_a_place_are_told_of(write: Write) -> None:
+    text = "name: a\n" + dataset("snapshots: enabled")
+    assert any("'snapshots' has no effect" in each for each in load(write(text)).notices)
+    placed = text + "\nsnapshots: {location: file:kept}\n"
+    assert not any("'snapshots' has" in each for each in load(write(placed)).notices)
 
 
 def test_views_are_held_to_the_shape(refuses: Refuses) -> None:
