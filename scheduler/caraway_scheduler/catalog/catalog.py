@@ -10,19 +10,16 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from caraway_core import registry
-from caraway_core.errors import CarawayError, DatasetError
+from caraway_core.errors import DatasetError
 from caraway_core.ids import CatalogVersion, TableName
-from caraway_core.manifest import Dataset, Manifest, SecretResolver, View, arrow_type
+from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.acceleration import Acceleration
-from caraway_core.manifest.values import VIEW
-from caraway_core.protocols.change_sources import ChangeRequest, ChangeSource
+from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.protocols.sources import Source, SourceRequest
-from caraway_core.tables import FilesTable, StoredTable, TableSpec, Twice, ViewTable
-from caraway_scheduler.catalog import backoff, changes
+from caraway_core.tables import FilesTable, StoredTable, TableSpec, ViewTable
+from caraway_scheduler.catalog import backoff, changes, opening
 from caraway_scheduler.catalog.states import DatasetState, ReadyState, Status, ViewState
-from caraway_scheduler.catalog.view_source import ViewSource
 
 logger = logging.getLogger(__name__)
 Listener = Callable[[DatasetState], None]
@@ -165,26 +162,8 @@ class Catalog:
         Raises:
             DatasetError: the dataset's path or params are wrong.
         """
-        if dataset.connector not in registry.CHANGE_SOURCES:
-            return None
-        assert self._secrets is not None and dataset.acceleration is not None
-        try:
-            source_class = registry.load("connector", registry.CHANGE_SOURCES, dataset.connector)
-            request = ChangeRequest(
-                TableName(dataset.name),
-                dataset.connector,
-                self._secrets.expand(dataset.path),
-                self._secrets.expand_all(dataset.params),
-                _declared(dataset),
-                dataset.acceleration.primary_key,
-                _twice(dataset.acceleration),
-            )
-        except DatasetError:
-            raise
-        except CarawayError as exc:
-            raise DatasetError("unsupported", f"dataset '{dataset.name}': {exc.message}") from exc
-        source: ChangeSource = source_class(request)
-        return source
+        assert self._secrets is not None
+        return opening.change_source(dataset, self._secrets)
 
     def view_texts(self) -> Mapping[TableName, str]:
         """Return the queries of all views."""
@@ -288,27 +267,7 @@ class Catalog:
 
     def _source(self, dataset: Dataset) -> tuple[Source, SourceRequest]:
         assert self._secrets is not None
-        is_view = dataset.connector == VIEW
-        try:
-            source: Source = (
-                ViewSource()
-                if is_view
-                else registry.load("connector", registry.SOURCES, dataset.connector)()
-            )
-            params = self._secrets.expand_all(dataset.params)
-            path = dataset.path if is_view else self._secrets.expand(dataset.path)
-        except CarawayError as exc:
-            raise DatasetError("unsupported", f"dataset '{dataset.name}': {exc.message}") from exc
-        return source, SourceRequest(
-            name=TableName(dataset.name),
-            connector=dataset.connector,
-            path=path,
-            params=params,
-            declared=_declared(dataset),
-            access=dataset.access,
-            base_dir=dataset.base_dir,
-            cache_dir=self._cache_dir,
-        )
+        return opening.source(dataset, self._secrets, self._cache_dir)
 
     def _fail(self, state: DatasetState, exc: DatasetError) -> None:
         state.attempts += 1
@@ -374,18 +333,6 @@ class Catalog:
         pool: ThreadPoolExecutor, function: Callable[[SourceRequest], Any], request: SourceRequest
     ) -> Awaitable[Any]:
         return asyncio.get_running_loop().run_in_executor(pool, _guarded, function, request)
-
-
-def _twice(acceleration: Acceleration) -> Twice:
-    """Say what becomes of a row that is created though its key is there."""
-    is_kept = any(each.action == "drop" for each in acceleration.on_conflict)
-    return "first" if is_kept else "last"
-
-
-def _declared(dataset: Dataset) -> tuple[pa.Field, ...]:
-    return tuple(
-        pa.field(column.name, arrow_type(column.type)) for column in dataset.columns if column.type
-    )
 
 
 def _guarded(function: Callable[[SourceRequest], Any], request: SourceRequest) -> Any:

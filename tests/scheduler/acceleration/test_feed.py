@@ -37,6 +37,7 @@ from caraway_scheduler.acceleration.version import Part
 from caraway_scheduler.acceleration.versions import Versions
 from tests.kit.deadlines import eventually
 from tests.kit.job_schedulers import MortalStore
+from tests.kit.turns import turn
 
 NAME = TableName("orders")
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
@@ -204,7 +205,7 @@ async def test_requests_that_wait_are_logged_together_in_their_order(tmp_path: P
     async with site(tmp_path) as place, place.taking() as one:
         one.readers.may_load.clear()
         asked = [asyncio.ensure_future(one.apply(changes((n, "x")))) for n in range(20)]
-        await asyncio.sleep(0)
+        await turn()
         one.readers.may_load.set()
         assert await asyncio.gather(*asked) == [1] * 20
         assert await one.ids() == list(range(20))
@@ -285,7 +286,7 @@ async def test_of_requests_that_are_logged_together_only_the_faulty_one_fails(
         one.readers.fails = fails
         one.readers.may_load.clear()
         first = asyncio.ensure_future(one.apply(changes((0, "x"))))
-        await asyncio.sleep(0)
+        await turn()
         good = [asyncio.ensure_future(one.apply(changes((n, "x")))) for n in (1, 2)]
         bad = asyncio.ensure_future(
             one.apply(changes((poison, "x"), (poison + 1, "x"), (poison + 2, "x")))
@@ -306,7 +307,7 @@ async def test_a_queue_that_stays_full_is_told_of_in_time(tmp_path: Path) -> Non
             for n in range(1, feeds.MOST_WAITING + 100)
         ]
         for _ in range(5):
-            await asyncio.sleep(0)
+            await turn()
         with pytest.raises(QueueFullError, match="none of them is applied"):
             await one.apply(changes((9999, "x")), within_s=0.05)
         one.readers.may_load.set()
@@ -340,7 +341,7 @@ async def test_a_feed_that_ends_refuses_what_waits(tmp_path: Path) -> None:
         async with place.taking() as one:
             one.readers.may_load.clear()
             waiting = [asyncio.ensure_future(one.apply(changes((n, "x")))) for n in range(3)]
-            await asyncio.sleep(0)
+            await turn()
         for each in waiting:
             with pytest.raises(StreamStoppedError):
                 await each

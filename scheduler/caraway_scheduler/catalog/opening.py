@@ -1,0 +1,91 @@
+"""What stands behind a dataset of the manifest: its source, and what that is asked."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from caraway_core import registry
+from caraway_core.errors import CarawayError, DatasetError
+from caraway_core.ids import TableName
+from caraway_core.manifest import Dataset, SecretResolver, arrow_type
+from caraway_core.manifest.acceleration import Acceleration
+from caraway_core.manifest.values import VIEW
+from caraway_core.protocols.change_sources import ChangeRequest, ChangeSource
+from caraway_core.protocols.sources import Source, SourceRequest
+from caraway_core.tables import Twice
+from caraway_scheduler.catalog.view_source import ViewSource
+
+
+def source(
+    dataset: Dataset, secrets: SecretResolver, cache_dir: Path
+) -> tuple[Source, SourceRequest]:
+    """Return the source of a dataset, and the request for it.
+
+    Raises:
+        DatasetError: there is no such connector, or a secret is missing.
+    """
+    is_view = dataset.connector == VIEW
+    try:
+        found: Source = (
+            ViewSource()
+            if is_view
+            else registry.load("connector", registry.SOURCES, dataset.connector)()
+        )
+        params = secrets.expand_all(dataset.params)
+        path = dataset.path if is_view else secrets.expand(dataset.path)
+    except CarawayError as exc:
+        raise _unsupported(dataset, exc) from exc
+    return found, SourceRequest(
+        name=TableName(dataset.name),
+        connector=dataset.connector,
+        path=path,
+        params=params,
+        declared=_declared(dataset),
+        access=dataset.access,
+        base_dir=dataset.base_dir,
+        cache_dir=cache_dir,
+    )
+
+
+def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | None:
+    """Return what tells the changes of an accelerated dataset, if its connector does.
+
+    Raises:
+        DatasetError: the dataset's path or params are wrong.
+    """
+    if dataset.connector not in registry.CHANGE_SOURCES:
+        return None
+    assert dataset.acceleration is not None
+    try:
+        source_class = registry.load("connector", registry.CHANGE_SOURCES, dataset.connector)
+        request = ChangeRequest(
+            TableName(dataset.name),
+            dataset.connector,
+            secrets.expand(dataset.path),
+            secrets.expand_all(dataset.params),
+            _declared(dataset),
+            dataset.acceleration.primary_key,
+            _twice(dataset.acceleration),
+        )
+    except DatasetError:
+        raise
+    except CarawayError as exc:
+        raise _unsupported(dataset, exc) from exc
+    found: ChangeSource = source_class(request)
+    return found
+
+
+def _unsupported(dataset: Dataset, exc: CarawayError) -> DatasetError:
+    return DatasetError("unsupported", f"dataset '{dataset.name}': {exc.message}")
+
+
+def _twice(acceleration: Acceleration) -> Twice:
+    """Say what becomes of a row that is created though its key is there."""
+    is_kept = any(each.action == "drop" for each in acceleration.on_conflict)
+    return "first" if is_kept else "last"
+
+
+def _declared(dataset: Dataset) -> tuple[pa.Field, ...]:
+    return tuple(
+        pa.field(column.name, arrow_type(column.type)) for column in dataset.columns if column.type
+    )
