@@ -233,7 +233,9 @@ class Feed:
 
     async def _write(self, standing: Version, rows: pa.Table) -> LogEntry:
         """Store an entry, under a key that goes with the base, and that nobody else writes to."""
-        if self._base != standing.key:
+        # Under a key that the version does not name somebody may be removing what lies there. One
+        # that it names stays: who takes it out moves the version, and this entry is written anew.
+        if self._base != standing.key or self._log_key not in standing.keys:
             self._base, self._log_key = standing.key, making.key_of(self._head.name)
         self._entries += 1
         batches = rows.combine_chunks().to_batches()

@@ -401,7 +401,12 @@ async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.Mo
                 return len(one.log) <= 5
 
             await eventually(look, "entries are few")
+            await one.apply(changes((30, "x")))
+            held = one.head.ours
+            assert held is not None
+            going = {each.key for each in held.version.superseded}
+            assert going and not going & held.version.keys
         finally:
             working.cancel()
             await asyncio.wait((working,))
-        assert await one.ids() == list(range(30))
+        assert await one.ids() == list(range(31))

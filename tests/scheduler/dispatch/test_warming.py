@@ -13,6 +13,7 @@ from caraway_scheduler.membership import roll_call
 from tests.kit.clusters import InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.stored import parted, stored
+from tests.kit.turns import turn
 
 ROWS = pa.table({"id": range(3000), "g": [n % 7 for n in range(3000)]})
 SUM = "SELECT g, sum(id) AS s FROM t GROUP BY g ORDER BY g"
@@ -53,7 +54,7 @@ async def test_copies_are_made_anew_when_an_executor_has_gone(tmp_path: Path) ->
     async with in_process_cluster(tmp_path, {"t": spec}, executors=3) as cluster:
         await cluster.dispatch.load(T, spec)
         keeping = asyncio.create_task(cluster.dispatch.warmer.run())
-        await asyncio.sleep(0)
+        await turn()
         cluster.fleet.loads = loads = list[ExecutorId]()
         await cluster.fleet.lose(E3)
         cluster.membership.lost(E3, "it is gone")
