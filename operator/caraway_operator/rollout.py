@@ -104,6 +104,9 @@ def _executors(scene: Scene, is_pending: bool) -> Rollout:
     idle = Rollout(undo=drain.executor if drain else None)
     if there is None or not there.replicas:
         return idle
+    if not there.revision and not is_pending:
+        # It was only just made, and its status is empty: no pod can be of an older template.
+        return idle
     surge = _surge(scene, there)
     if is_pending:
         return replace(

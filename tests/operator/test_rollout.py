@@ -287,6 +287,19 @@ def test_what_kubernetes_has_not_noticed_yet_is_waited_for() -> None:
     assert (found.is_active, found.begin, found.partition) == (True, None, 3)
 
 
+def test_pods_of_a_set_whose_status_is_still_empty_are_not_outdated() -> None:
+    # Kubernetes made the pods, the scheduler of Kubernetes found no volume for them yet, and the
+    # StatefulSet has not said yet which revision is its newest.
+    waits = Trouble("Unschedulable", "pod has unbound immediate PersistentVolumeClaims")
+    scene = Sim().scene()
+    young = SetView(NAME, 3, 0, 0, 0, False, "old")
+    pods = [replace(pod, is_ready=False, trouble=waits) for pod in scene.pods if pod.revision]
+
+    found = rollout.decide(replace(scene, sets={EXECUTOR: young}, pods=pods))
+
+    assert found == Rollout()
+
+
 def test_a_head_that_does_not_work_is_removed_where_a_new_one_waits() -> None:
     sim = Sim()
     scene = sim.scene()
