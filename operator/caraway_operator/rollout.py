@@ -216,6 +216,10 @@ def _told(scene: Scene, rollout: Rollout, pending: Collection[str]) -> Rollout:
             trouble = _trouble_of(scene, component)
     if not is_active:
         return rollout
+    if not step:
+        # What is held back waits for pods that are new already, and not there or not ready yet.
+        late = next((c for c in (SCHEDULER, EXECUTOR, HEAD) if not _is_complete(scene, c)), STATE)
+        step, message = f"{late}:ready", f"waits for the {late} to be ready"
     since = scene.since if step == scene.step else scene.now
     if trouble is None and scene.now - since >= scene.deadline_s:
         trouble = Trouble(

@@ -300,6 +300,22 @@ def test_pods_of_a_set_whose_status_is_still_empty_are_not_outdated() -> None:
     assert found == Rollout()
 
 
+def test_the_last_executor_is_waited_for_by_name_and_for_as_long_as_any() -> None:
+    sim = Sim(wanted="new")
+    while sim.log != ["2", SCHEDULER, "1", "0"]:
+        sim.turn()
+    scene = replace(sim.scene(), now=1e9, step="executors:shop-executor-0", since=1e9)
+    gone = [pod for pod in scene.pods if pod.name != f"{NAME}-0"]
+    scene = replace(scene, pods=gone, sets=scene.sets | {EXECUTOR: replace(
+        scene.sets[EXECUTOR], present=2, ready=2, updated=2)})  # fmt: skip
+
+    found = rollout.decide(scene)
+    again = rollout.decide(replace(scene, step=found.step, since=found.since, now=1e9 + 5))
+
+    assert found.hold == {HEAD, STATE} and (found.step, found.since) == ("executor:ready", 1e9)
+    assert again.message == "waits for the executor to be ready" and again.trouble is None
+
+
 def test_a_head_that_does_not_work_is_removed_where_a_new_one_waits() -> None:
     sim = Sim()
     scene = sim.scene()
