@@ -18,6 +18,8 @@ from caraway_engine.uniqueness import DuplicateError
 _ids = attrgetter("chunk.sha256", "chunk.key", "chunk.index")
 Group = tuple[str | None, tuple[str, ...]]
 """What is merged together: a partition by its name, or pieces that are not parted by the key."""
+SLICE_ROWS = 16 * 1024
+"""So many rows are indexed or applied before others have a turn."""
 
 
 class Lineage:
@@ -61,11 +63,18 @@ class Lineage:
         return count <= len(self._ids) and self._ids[count - 1] == _ids(log[-1])
 
     def bring(
-        self, names: tuple[str, ...], count: int, chunks: Chunks, now_s: float | None
-    ) -> tuple[list[Merged], tuple[ChunkInfo, ...]]:
+        self,
+        names: tuple[str, ...],
+        count: int,
+        chunks: Chunks,
+        now_s: float,
+        *,
+        is_scan: bool = True,
+    ) -> tuple[list[Merged], tuple[ChunkInfo, ...]] | None:
         """Return the partitions of those names with so many entries applied, or what is missing.
 
-        Without a time they do not count as read.
+        None: a part of that was done; call again after others had a turn. What is looked up does
+        not count as read.
 
         Raises:
             QueryError: they cannot be merged, or do not fit.
@@ -76,10 +85,19 @@ class Lineage:
         away = tuple(info for info in wanted if info not in found)
         if away:
             return [], away
-        merged = [self._of(group, found, chunks) for group in groups]
+        merged: list[Merged] = []
+        rows = 0
+        for group in groups:
+            if rows >= SLICE_ROWS:
+                return _later(merged, now_s)
+            rows += 0 if group in self._merged else self._rows(group)
+            merged.append(self._of(group, found, chunks))
         for ordinal in range(min((each.applied for each in merged), default=count), count):
+            if rows >= SLICE_ROWS:
+                return _later(merged, now_s)
             self._apply(ordinal, groups, merged, found)
-        if now_s is not None:
+            rows += self._entries[ordinal].chunk.row_count
+        if is_scan:
             for each in merged:
                 each.used_s = now_s
         return merged, ()
@@ -168,10 +186,19 @@ class Lineage:
                 del self._merged[group]
             raise
 
+    def _rows(self, group: Group) -> int:
+        return sum(info.row_count for name in group[1] for info in self._infos(name))
+
     def _infos(self, name: str) -> Sequence[ChunkInfo]:
         if name not in self._pieces:
             raise held.no_such_chunk(self._table)
         return self._pieces[name]
+
+
+def _later(merged: Sequence[Merged], now_s: float) -> None:
+    """Keep what is half done from being let go."""
+    for each in merged:
+        each.used_s = now_s
 
 
 def _is_parted(spec: StoredTable) -> bool:

@@ -344,7 +344,7 @@ async def test_partitions_that_others_have_by_now_are_let_go(tmp_path: Path) -> 
     now_s = 200.0
     assert version.at(log).load(version.names[:2], chunks) < 1000
     version.let_go()
-    assert len(version._lineage._merged) == 2
+    assert len(version.content.lineage._merged) == 2
 
 
 async def test_plans_of_positions_before_are_let_go(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import pyarrow as pa
 
+from caraway_core.changes import Log
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.partitions import hashing
@@ -16,7 +16,9 @@ from caraway_core.tables import StoredTable
 from caraway_engine import entries, held
 from caraway_engine.held import Chunks
 from caraway_engine.keyed import Sought
+from caraway_engine.lineages import Lineage
 from caraway_engine.stored import making, naming
+from caraway_engine.stored.turns import Turns
 from caraway_engine.stored.wanted import Wanted
 
 Clock = Callable[[], float]
@@ -33,7 +35,7 @@ class Rows:
 class Content:
     """The pieces of a version, and where in them rows with some values can be.
 
-    Whoever merges a log with them holds `merging`.
+    Whoever merges a log with them holds `merging`, and gives it away between slices of the work.
     """
 
     def __init__(self, table: TableName, spec: StoredTable, partitions: int, clock: Clock) -> None:
@@ -41,15 +43,33 @@ class Content:
         self.spec = spec
         self.partitions = partitions
         self.clock = clock
-        self.merging = Lock()
+        self.merging = Turns()
         self.standing: frozenset[tuple[str, ...]] = frozenset()
         """Shares that stay in memory, read or not: another executor may be lost that reads them."""
         self.pieces = naming.by_name(spec)
         self.names = tuple(self.pieces)
         """The names of its pieces, in the order of the rows."""
+        self.lineage = Lineage(table, spec, self.pieces)
+        """Of the log that was read last."""
         self.no_rows = making.no_rows(spec.schema)
         self._is_in_buckets = entries.buckets(spec) is not None
         self._orders: dict[tuple[str, ...], tuple[tuple[str, ...], list[int]]] = {}
+
+    def lineage_of(self, log: Log, before: Lineage | None) -> Lineage:
+        """Return where a log is merged, perhaps where it was `before`; `merging` is held.
+
+        One that has gone on from an earlier entry to others has another one.
+        """
+        known = [self.lineage] if before is None else [self.lineage, before]
+        for each in known:
+            if each.is_of(log):
+                return each
+        for each in known:
+            if each.reach(log):
+                return each
+        self.lineage = Lineage(self.table, self.spec, self.pieces)
+        self.lineage.reach(log)
+        return self.lineage
 
     def stand_by(self, names: tuple[str, ...]) -> None:
         """Keep a share that was loaded, if several executors are to have each."""

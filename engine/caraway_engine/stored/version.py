@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -11,8 +12,8 @@ from datafusion.catalog import Table
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
+from caraway_engine import keyed
 from caraway_engine.held import Chunks
-from caraway_engine.lineages import Lineage
 from caraway_engine.shares import ListedFile
 from caraway_engine.stored import naming
 from caraway_engine.stored.content import Clock, Content
@@ -36,10 +37,10 @@ class Version:
         self.content = Content(table, spec, partitions, clock)
         self.names = self.content.names
         """The names of its pieces, in the order of the rows."""
-        self._lineage = self._new_lineage()
-        self._base = View(self.content, self._lineage, ())
+        self._base = View(self.content, ())
         self._newest: tuple[Log, View] = (), self._base
         self._views: WeakValueDictionary[object, View] = WeakValueDictionary()
+        self._finding = Lock()
 
     @property
     def table(self) -> Table:
@@ -49,7 +50,7 @@ class Version:
     @property
     def is_held(self) -> bool:
         """Whether any of its rows are in memory for it."""
-        return self._base.is_held or self._newest[1].is_held or self._lineage.is_held
+        return self._base.is_held or self._newest[1].is_held or self.content.lineage.is_held
 
     def at(self, log: Log) -> View:
         """Return the version with those entries of its log."""
@@ -58,18 +59,14 @@ class Version:
         known, view = self._newest
         if log is known:
             return view
-        with self.content.merging:
-            if not self._lineage.reach(log):
-                self._lineage = self._new_lineage()
-                self._lineage.reach(log)
-                self._views.clear()
-                self._newest = (), self._base
-                self._base.lineage = self._lineage
+        with self._finding:
             # Entries that were refused may have been followed by others.
-            position = len(log), log[-1].chunk
-            view = self._views.get(position) or View(self.content, self._lineage, log)
+            position = _position(log)
+            view = self._views.get(position) or View(self.content, log)
             self._views[position] = view
-            if len(log) >= len(self._newest[0]):
+            newest, _ = self._newest
+            both = min(len(log), len(newest))
+            if len(log) >= len(newest) or _position(log[:both]) != _position(newest[:both]):
                 self._newest = log, view
             return view
 
@@ -99,8 +96,26 @@ class Version:
         self, columns: Sequence[str], values: Sequence[Any], log: Log = ()
     ) -> pa.RecordBatch | None:
         """As `rows_of`, if nothing has to be read, merged or waited for; otherwise None."""
-        known, view = ((), self._base) if not log else self._newest
-        return view.rows_at_hand(columns, values) if known is log or not log else None
+        content = self.content
+        order, arrays = content.lookup(tuple(columns), values)
+        if any(array.null_count for array in arrays):
+            return content.no_rows
+        sought = keyed.sought(arrays)
+        names = content.holding(order, arrays, sought)
+        if not content.merging.acquire(blocking=False):
+            return None
+        try:
+            if not content.lineage.is_of(log):
+                return None
+            merged = content.lineage.at_hand(names, len(log), content.clock())
+            if merged is None:
+                return None
+            rows = [row for each in merged for row in each.rows_of(order, sought, len(log))]
+        finally:
+            content.merging.release()
+        if len(rows) == 1:
+            return rows[0]
+        return pa.concat_batches(rows) if rows else content.no_rows
 
     def let_go(self) -> None:
         """Let go of rows that were not read of late, but for those that were read last.
@@ -113,7 +128,7 @@ class Version:
         if self.content.merging.acquire(blocking=False):
             try:
                 standing = frozenset(name for names in self.content.standing for name in names)
-                self._lineage.let_go(before_s, standing)
+                self.content.lineage.let_go(before_s, standing)
             finally:
                 self.content.merging.release()
 
@@ -121,5 +136,6 @@ class Version:
         """List what of it can be dealt out."""
         return naming.pieces(self.spec)
 
-    def _new_lineage(self) -> Lineage:
-        return Lineage(self.content.table, self.spec, self.content.pieces)
+
+def _position(log: Log) -> object:
+    return len(log), log[-1].chunk if log else None

@@ -36,11 +36,11 @@ class View:
     Whoever reads one of its tables keeps it for as long.
     """
 
-    def __init__(self, content: Content, lineage: Lineage, log: Log) -> None:
+    def __init__(self, content: Content, log: Log) -> None:
         self.count = len(log)
-        self.lineage = lineage
         self._log = log
         self._content = content
+        self._lineage: Lineage | None = None
         self._is_plain = not log and content.spec.keys is None
         self._filled: Sequence[object] | None = None
         self._shares: dict[tuple[str, ...], Part] = {}
@@ -138,29 +138,6 @@ class View:
             return rows[0]
         return pa.concat_batches(rows) if rows else content.no_rows
 
-    def rows_at_hand(self, columns: Sequence[str], values: Sequence[Any]) -> pa.RecordBatch | None:
-        """See `Version.rows_at_hand`."""
-        content = self._content
-        order, arrays = content.lookup(tuple(columns), values)
-        if any(array.null_count for array in arrays):
-            return content.no_rows
-        sought = keyed.sought(arrays)
-        names = content.holding(order, arrays, sought)
-        if not content.merging.acquire(blocking=False):
-            return None
-        try:
-            if not self.lineage.is_of(self._log):
-                return None
-            merged = self.lineage.at_hand(names, self.count, content.clock())
-            if merged is None:
-                return None
-            rows = [row for each in merged for row in each.rows_of(order, sought, self.count)]
-        finally:
-            content.merging.release()
-        if len(rows) == 1:
-            return rows[0]
-        return pa.concat_batches(rows) if rows else content.no_rows
-
     def let_go(self, before_s: float) -> None:
         """Let go of shares that were not read since, but for the one that was read last."""
         if not self._lock.acquire(blocking=False):
@@ -191,11 +168,12 @@ class View:
         self, names: tuple[str, ...], chunks: Chunks, *, is_scan: bool = True
     ) -> Sequence[Merged] | Wanted:
         content = self._content
-        now_s = content.clock() if is_scan else None
-        with content.merging:
-            if not self.lineage.is_of(self._log) and not self.lineage.reach(self._log):
-                # It has gone on from an earlier entry to others than those that are read here.
-                self.lineage = Lineage(content.table, content.spec, content.pieces)
-                self.lineage.reach(self._log)
-            merged, away = self.lineage.bring(names, self.count, chunks, now_s)
+        found = None
+        while found is None:
+            with content.merging:
+                lineage = content.lineage_of(self._log, self._lineage)
+                # The base reads any, and is to keep none in memory.
+                self._lineage = lineage if self._log else None
+                found = lineage.bring(names, self.count, chunks, content.clock(), is_scan=is_scan)
+        merged, away = found
         return Wanted(content.table, content.spec, away) if away else merged
