@@ -59,8 +59,12 @@ def check_same(found: pa.Schema, expected: pa.Schema) -> None:
         )
 
 
-def plain_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+def plain_table(
+    batches: Sequence[pa.RecordBatch], schema: pa.Schema, pool: pa.MemoryPool | None = None
+) -> pa.Table:
     """Make one compact table of batches, named and typed by position as the plain `schema` says.
+
+    What stays of it is allocated from the pool.
 
     Raises:
         ExecutionError: a column that may not hold NULL does.
@@ -68,13 +72,15 @@ def plain_table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
     if not batches:
         return schema.empty_table()
     columns = [
-        _plain_column([batch.column(index) for batch in batches], field)
+        _plain_column([batch.column(index) for batch in batches], field, pool)
         for index, field in enumerate(schema)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _plain_column(arrays: Sequence[pa.Array], field: pa.Field) -> pa.Array:
+def _plain_column(
+    arrays: Sequence[pa.Array], field: pa.Field, pool: pa.MemoryPool | None
+) -> pa.Array:
     column = pa.chunked_array(arrays, arrays[0].type)
     if column.type != field.type:
         column = column.cast(field.type)
@@ -84,7 +90,7 @@ def _plain_column(arrays: Sequence[pa.Array], field: pa.Field) -> pa.Array:
             "is a fault of the planner, not of the statement: please report it"
         )
     # This copies: a slice would keep the whole of what it was cut from, and take it along.
-    return column.combine_chunks()
+    return column.combine_chunks(memory_pool=pool)
 
 
 def _plain_field(field: pa.Field) -> pa.Field:

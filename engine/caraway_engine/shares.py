@@ -14,19 +14,23 @@ _LOAD_BOUND = 1.05
 _KEPT_DEALS = 256
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,6})")
 _SPARSE = 2
+_AT_HOME = 2**64
+"""More than any score."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListedFile:
     """A file that a table is read from; `is_splittable` says whether a task can read a range.
 
-    What executors have read of one that `is_kept` stays in their memory.
+    What executors have read of one that `is_kept` stays in their memory; `home` names the one that
+    made it.
     """
 
     path: str
     size_bytes: int
     is_splittable: bool
     is_kept: bool = False
+    home: str = ""
 
 
 def cut(files: Sequence[ListedFile], count: int) -> tuple[tuple[Piece, ...], ...]:
@@ -48,13 +52,13 @@ def cut(files: Sequence[ListedFile], count: int) -> tuple[tuple[Piece, ...], ...
 def place(files: tuple[ListedFile, ...], owners: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
     """Deal whole files so that each stays with its owner, as far as the load allows.
 
-    By rendezvous: of another owner that comes or goes each of the others notices only its own
-    part. Whoever has its part already leaves files to the next; no share is larger than the mean
-    by more than a file.
+    A file is best where it was made, and otherwise goes by rendezvous: of another owner that comes
+    or goes each of the others notices only its own part. Whoever has its part already leaves files
+    to the next; no share is larger than the mean by more than a file.
     """
     shares: list[list[ListedFile]] = [[] for _ in owners]
     rooms = [sum(file.size_bytes for file in files) / len(owners) * _LOAD_BOUND] * len(owners)
-    ranked = [(_ranks(file.path, owners), file) for file in files]
+    ranked = [(_ranks(file.path, owners, file.home), file) for file in files]
     # The surest first: who is turned away should be the one that hardly cares.
     for ranks, file in sorted(ranked, key=lambda each: (-each[0][0][0], each[1].path)):
         chosen = next((number for _, number in ranks if rooms[number] >= file.size_bytes), None)
@@ -171,8 +175,11 @@ def deal(
     return cut(files, len(owners))
 
 
-def _ranks(path: str, owners: Sequence[str]) -> list[tuple[int, int]]:
-    scores = ((_score(path, owner), number) for number, owner in enumerate(owners))
+def _ranks(path: str, owners: Sequence[str], home: str) -> list[tuple[int, int]]:
+    scores = (
+        (_score(path, owner) + (owner == home) * _AT_HOME, number)
+        for number, owner in enumerate(owners)
+    )
     return sorted(scores, reverse=True)
 
 

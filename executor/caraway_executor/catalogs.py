@@ -44,7 +44,9 @@ class Catalogs:
         clock: Callable[[], float],
         files: HostFiles,
         room: Room | None = None,
+        name: str = "",
     ) -> None:
+        self._name = name
         self._settings = settings
         self._clock = clock
         self._files = files
@@ -131,4 +133,4 @@ class Catalogs:
         self._chunks.close()
 
     def _made(self) -> LocalExecutor:
-        return LocalExecutor(self._settings, self._stores, self._chunks)
+        return LocalExecutor(self._settings, self._stores, self._chunks, self._name)

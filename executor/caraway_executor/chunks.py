@@ -3,15 +3,18 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
+
+import pyarrow as pa
 
 from caraway_core.errors import CarawayError, ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.held import Chunk
 from caraway_engine.stored import Wanted
+from caraway_executor.fresh import FreshChunks
 from caraway_executor.mapped import MappedChunks
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
@@ -37,6 +40,7 @@ class KeptChunks:
         self._stores = stores
         self._room = room
         self._mapped = MappedChunks(copies)
+        self._fresh = FreshChunks()
         self._held: weakref.WeakValueDictionary[str, Chunk] = weakref.WeakValueDictionary()
         self._reading: dict[str, asyncio.Task[Chunk]] = {}
 
@@ -52,7 +56,7 @@ class KeptChunks:
         """
         found: list[Chunk] = []
         for each in wanted:
-            self._check_fits(each)
+            found += self._make_fit(each)
             waiting = iter(each.chunks)
             reads = [asyncio.ensure_future(self._read_each(each, waiting)) for _ in range(_READS)]
             try:
@@ -61,6 +65,15 @@ class KeptChunks:
                 for read in reads:
                     read.cancel()
         return found
+
+    def keep(self, key: str, chunk: ChunkInfo, rows: Sequence[pa.RecordBatch]) -> None:
+        """Keep a chunk that was just stored, for a while, if there is room."""
+        if self.held(chunk) is None and self._room.take(chunk.size_bytes):
+            self._fresh.add(key, self._made(chunk, rows))
+
+    def settle(self, keys: Collection[str]) -> None:
+        """Note that whoever wants what was stored under these keys holds it by now."""
+        self._fresh.let_go(keys)
 
     def close(self) -> None:
         for task in list(self._reading.values()):
@@ -92,12 +105,17 @@ class KeptChunks:
             batches = [
                 batch async for batch in store.read_chunk(chunk.key or wanted.spec.key, chunk)
             ]
-            made = Chunk(tuple(batches))
+            made = self._made(chunk, batches)
+            return made
         except CarawayError as exc:
             raise _unreadable(wanted.table, exc.message) from exc
         finally:
             if made is None:
                 self._room.give(chunk.size_bytes)
+
+    def _made(self, chunk: ChunkInfo, rows: Sequence[pa.RecordBatch]) -> Chunk:
+        """Return a chunk whose bytes are taken; they are given back with it."""
+        made = Chunk(tuple(rows))
         weakref.finalize(made, self._room.give, chunk.size_bytes).atexit = False
         self._held[chunk.sha256] = made
         return made
@@ -129,12 +147,20 @@ class KeptChunks:
         weakref.finalize(taken, self._room.give, size_bytes).atexit = False
         return taken
 
-    def _check_fits(self, wanted: Wanted) -> None:
-        """Refuse at once what cannot fit, before half of it is read."""
+    def _make_fit(self, wanted: Wanted) -> list[Chunk]:
+        """Refuse at once what cannot fit, before half of it is read.
+
+        Returns what is in memory already.
+        """
         if wanted.spec.is_mapped and self._mapped.can_copy:
-            return
-        away = {chunk.sha256: chunk.size_bytes for chunk in wanted.chunks if not self.held(chunk)}
+            return []
+        away = {chunk.sha256: chunk.size_bytes for chunk in wanted.chunks}
+        here = [(chunk, known) for chunk in wanted.chunks if (known := self.held(chunk))]
+        for chunk, _ in here:
+            away.pop(chunk.sha256, None)
         needed = sum(away.values())
+        if not self._room.has(needed):
+            self._fresh.clear()
         if needed >= _LARGE_BYTES or not self._room.has(needed):
             # Sessions and versions that nobody reads any more may be in cycles with each other,
             # and are in memory until Python looks for those. It seldom does: their rows are no
@@ -142,6 +168,7 @@ class KeptChunks:
             gc.collect()
         if not self._room.has(needed):
             raise self._too_large(wanted)
+        return [known for _, known in here]
 
     def _too_large(self, wanted: Wanted) -> OutOfMemoryQueryError:
         needed = sum(chunk.size_bytes for chunk in wanted.chunks)

@@ -9,11 +9,14 @@ from functools import partial
 from itertools import chain
 from typing import TypeVar
 
+import pyarrow as pa
+
 from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable
 from caraway_engine import processes
@@ -23,7 +26,6 @@ from caraway_engine.sessions import Session
 from caraway_engine.stored import ChunksAwayError, Version
 from caraway_engine.streams import EngineStream
 from caraway_executor.chunks import KeptChunks
-from caraway_executor.collecting import PlainStream
 from caraway_executor.kept_sessions import Kept
 from caraway_executor.looking_up import look_up
 from caraway_executor.products import Products
@@ -48,8 +50,11 @@ class LocalExecutor:
         settings: EngineSettings,
         stores: Stores | None = None,
         chunks: KeptChunks | None = None,
+        name: str = "",
     ) -> None:
+        """Take what executors of one process share; `name` is that of the process in a cluster."""
         processes.prepare()
+        self._name = name
         self._settings = settings
         self._stores = stores or Stores()
         self._chunks = chunks or KeptChunks(
@@ -101,6 +106,7 @@ class LocalExecutor:
         names = version.names if pieces is None else tuple(pieces)
         view = version.at(log)
         rows = await self._started_with_chunks(partial(view.load, names, self._chunks))
+        self._chunks.settle({each.key or spec.key for each in spec.chunks})
         if self._session is None or version not in list(self._session.versions):
             self._coming[table] = version
         return rows
@@ -152,7 +158,7 @@ class LocalExecutor:
         # First the store: a statement that writes must not have begun when there is none.
         store = await self._stores.at(statement.store.place)
         stream = await self._started(start, statement.in_background)
-        return StoringStream(stream, statement.store, store)
+        return self._storing(stream, statement.store, store)
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.
@@ -174,7 +180,7 @@ class LocalExecutor:
             return await self._started_over(kept, start, task)
         store = await self._stores.at(task.store.place)
         stream = await self._started_over(kept, start, task)
-        return StoringStream(PlainStream(stream, task.schema), task.store, store)
+        return self._storing(stream, task.store, store, task.schema)
 
     async def stored(self, stream: BatchStream, order: StoreOrder) -> BatchStream:
         """Store the rows of a stream that is there already.
@@ -187,7 +193,17 @@ class LocalExecutor:
         except BaseException:
             await stream.aclose()
             raise
-        return StoringStream(stream, order, store)
+        return self._storing(stream, order, store)
+
+    def _storing(
+        self,
+        rows: BatchStream,
+        order: StoreOrder,
+        store: ResultStore,
+        schema: pa.Schema | None = None,
+    ) -> StoringStream:
+        keep = partial(self._chunks.keep, order.key) if order.is_kept else None
+        return StoringStream(rows, order, store, schema, keep, self._name)
 
     async def _started_over(
         self, kept: Kept, start: Callable[[], EngineStream], task: Task

@@ -1,7 +1,7 @@
 """Answers that are stored where they are made; only word of their chunks goes on."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -17,6 +17,7 @@ from caraway_executor.chunking import Chunk, Chunker, Gathering, PartitionChunke
 
 _WRITES = 3
 """Chunks on their way to the store at once, while the next rows are read."""
+Keep = Callable[[ChunkInfo, Chunk], None]
 _Write = asyncio.Task[ChunkInfo]
 
 
@@ -31,13 +32,29 @@ class StoringStream:
         ResultStoreError: while it is read, when the store fails.
     """
 
-    def __init__(self, rows: BatchStream, order: StoreOrder, store: ResultStore) -> None:
+    def __init__(
+        self,
+        rows: BatchStream,
+        order: StoreOrder,
+        store: ResultStore,
+        schema: pa.Schema | None = None,
+        keep: Keep | None = None,
+        home: str = "",
+    ) -> None:
+        """Take rows, of columns that `schema` names and types, if it is given, by position.
+
+        Chunks are given to `keep`, and word of them names `home`.
+        """
         self._full = order.schema or rows.schema
         self._answer = storing.kept_schema(self._full, order.cut)
         self.schema = storing.stored_schema(self._answer)
         self.reads_only_catalog: bool = rows.reads_only_catalog
         self.written: TableName | None = rows.written
         self._rows = rows
+        self._given = schema or rows.schema
+        self._is_compact = schema is None and keep is None and not plain.has_views(rows.schema)
+        self._keep = keep
+        self._home = home if keep else ""
         self._order = order
         self._store = store
         self._writes: asyncio.Queue[_Write | BaseException | None] = asyncio.Queue(_WRITES - 1)
@@ -107,11 +124,11 @@ class StoringStream:
 
     async def _compact(self) -> AsyncGenerator[pa.RecordBatch, None]:
         """Yield the rows without what others of them hold, as the answer types them."""
-        if not plain.has_views(self._rows.schema):
+        if self._is_compact:
             async for batch in self._rows:
                 yield plain.restored(batch, self._answer)
             return
-        # Each slice of views would take along all of the text that it is a part of. One large
+        # Each slice would take along all of what it is a part of, as views do their text. One large
         # batch costs less to copy and to scan than many small ones, and a thread lets other work
         # here go on meanwhile.
         gathering = Gathering(self._order)
@@ -143,10 +160,14 @@ class StoringStream:
 
     async def _write(self, index: int, partition: str, chunk: Chunk) -> ChunkInfo:
         written = await self._store.write_chunk(self._order.key, index, self._answer, chunk)
-        return replace(written, partition=partition)
+        written = replace(written, partition=partition, home=self._home)
+        if self._keep is not None:
+            self._keep(written, chunk)
+        return written
 
     def _restored(self, batches: Chunk) -> Chunk:
-        compact = plain.plain_table(batches, plain.plain_schema(batches[0].schema))
+        pool = pa.system_memory_pool() if self._keep else None
+        compact = plain.plain_table(batches, plain.plain_schema(self._given), pool)
         return [plain.restored(each, self._answer) for each in compact.to_batches()]
 
     def _own(self, task: asyncio.Task[ChunkInfo] | asyncio.Task[None]) -> None:

@@ -52,7 +52,7 @@ class Worker:
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
         self._files = files or HostFiles(None, clock)
         self._room = Room(settings.memory_limit_bytes)
-        self._catalogs = Catalogs(settings, clock, self._files, self._room)
+        self._catalogs = Catalogs(settings, clock, self._files, self._room, identity.executor_id)
         self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
         self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}

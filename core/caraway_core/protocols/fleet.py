@@ -16,7 +16,7 @@ from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 """Raised with every change of what schedulers and executors say to each other."""
 ANSWER_S = 2.0
 """How long an executor has to say its heartbeat."""

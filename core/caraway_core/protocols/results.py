@@ -13,6 +13,7 @@ class ChunkInfo:
 
     Of a dataset that is cut into partitions each chunk holds rows of one, which `partition` names.
     `key` is the key that the chunk lies under, where it is not that of the table it belongs to.
+    `home` names the executor that made it, where it is to be read there.
     """
 
     index: int
@@ -21,6 +22,7 @@ class ChunkInfo:
     sha256: str
     partition: str = ""
     key: str = ""
+    home: str = ""
 
 
 class ResultStore(Protocol):

@@ -20,6 +20,9 @@ FIRST_ROWS = 10_000
 CHUNK_BYTES = 3 * 1024 * 1024
 """Every later chunk is closed at so many bytes, but not before it has `FIRST_ROWS` rows. Most then
 fit in the 4 MiB that gRPC clients take in one message."""
+KEPT_CHUNK_BYTES = 16 * 1024 * 1024
+"""Chunks that executors keep in memory are closed at so many bytes: each is dealt out, named in
+every task over it, and brought to disk by itself."""
 MOST_CHUNK_BYTES = 32 * 1024 * 1024
 """At so many bytes any chunk is closed: rows may be so wide that 10,000 do not fit in memory."""
 MOST_PARTITIONS = 1_000
@@ -33,6 +36,7 @@ _FIELDS = [
     pa.field("size_bytes", pa.int64(), nullable=False),
     pa.field("sha256", pa.string(), nullable=False),
     pa.field("partition", pa.string(), nullable=False),
+    pa.field("home", pa.string(), nullable=False),
 ]
 _ANSWER = b"caraway.answer"
 
@@ -57,6 +61,9 @@ class StoreOrder:
     cut: PartitionBy = field(default_factory=PartitionBy)
     """What parts the rows: no chunk then holds rows of two partitions. The values of terms that
     are expressions are in the last columns of the answer, in order, which are not stored."""
+    is_kept: bool = False
+    """Whether the rows are going to be read where they are made, and so stay in memory there, for
+    as long as somebody is likely to come for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,7 @@ def pack(chunks: Sequence[StoredChunk], schema: pa.Schema) -> pa.RecordBatch:
             "size_bytes": each.chunk.size_bytes,
             "sha256": each.chunk.sha256,
             "partition": each.chunk.partition,
+            "home": each.chunk.home,
         }
         for each in chunks
     ]
@@ -117,7 +125,12 @@ def unpack(batch: pa.RecordBatch) -> Sequence[StoredChunk]:
             row["task"],
             row["attempt"],
             ChunkInfo(
-                row["index"], row["row_count"], row["size_bytes"], row["sha256"], row["partition"]
+                row["index"],
+                row["row_count"],
+                row["size_bytes"],
+                row["sha256"],
+                row["partition"],
+                home=row["home"],
             ),
         )
         for row in batch.to_pylist()

@@ -12,7 +12,13 @@ from caraway_engine.shares import ListedFile
 def pieces(spec: StoredTable) -> tuple[ListedFile, ...]:
     """List what of a version can be dealt out: its partitions, or its chunks if it is not cut."""
     return tuple(
-        ListedFile(name, sum(each.size_bytes for each in chunks), is_splittable=False, is_kept=True)
+        ListedFile(
+            name,
+            sum(each.size_bytes for each in chunks),
+            is_splittable=False,
+            is_kept=True,
+            home=_home(chunks),
+        )
         for name, chunks in by_name(spec).items()
     )
 
@@ -25,6 +31,12 @@ def by_name(spec: StoredTable) -> dict[str, tuple[ChunkInfo, ...]]:
     for each in spec.chunks:
         parts.setdefault(each.partition, []).append(each)
     return {name: tuple(chunks) for name, chunks in parts.items()}
+
+
+def _home(chunks: Sequence[ChunkInfo]) -> str:
+    """Say who made them, if that was one."""
+    homes = {each.home for each in chunks}
+    return homes.pop() if len(homes) == 1 else ""
 
 
 def _named(chunks: Sequence[ChunkInfo]) -> dict[str, ChunkInfo]:

@@ -8,10 +8,11 @@ is: each change is applied, and not again.
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
+from caraway_core import changes
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeSource, PositionLostError, SourceBatch
@@ -26,6 +27,8 @@ IsMine = Callable[[], Awaitable[bool]]
 Release = Callable[[], Awaitable[None]]
 """Gives the claim up at the end, so that who comes next need not wait for it to expire."""
 Sleep = Callable[[float], Awaitable[None]]
+JOINED_ROWS = 50_000
+"""A load comes in pages of a tenth of that; each makes a version, and each costs who reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +132,24 @@ class Following:
     async def _read(
         self, position: str | None, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
     ) -> None:
-        """Put batches into the queue and, behind them, why no more come."""
+        """Put batches into the queue and, behind them, why no more come.
+
+        Those that are not whole, as of a load, are joined: nobody reads them sooner by themselves.
+        """
+        parts: list[SourceBatch] = []
         try:
             async with aclosing(self._source.batches(position)) as batches:
                 async for batch in batches:
-                    await ahead.put(batch)
+                    parts.append(batch)
+                    rows = sum(each.changes.rows.num_rows for each in parts)
+                    if batch.is_whole or rows >= JOINED_ROWS or not rows:
+                        await ahead.put(_joined(parts))
+                        parts = []
         except CarawayError as exc:
             if isinstance(exc, PositionLostError):
                 self._lost = position
+            if parts:
+                await ahead.put(_joined(parts))
             await ahead.put(exc)
         await asyncio.Event().wait()  # What was put is still to be applied.
 
@@ -170,3 +183,10 @@ class Following:
         """Return once the claim is somebody else's."""
         while await self._is_mine():
             await self._sleep(self._timing.claim_every_s)
+
+
+def _joined(parts: Sequence[SourceBatch]) -> SourceBatch:
+    if len(parts) == 1:
+        return parts[0]
+    joined = changes.joined([each.changes for each in parts])
+    return SourceBatch(joined, parts[-1].position, parts[-1].is_whole)

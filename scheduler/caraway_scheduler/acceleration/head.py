@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from caraway_core.changes import Logs
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys, StoredTable
 from caraway_scheduler.acceleration import making
-from caraway_scheduler.acceleration.making import Maker
+from caraway_scheduler.acceleration.making import NO_LOGS, Maker, Stored
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 from caraway_scheduler.acceleration.versions import HeldVersion, Versions
 
@@ -92,12 +93,26 @@ class Head:
         self.held = held
         return self.ours
 
+    async def make(
+        self,
+        sql: str,
+        on_progress: Callable[[Stored], None],
+        cut: PartitionBy,
+        logs: Logs = NO_LOGS,
+    ) -> Part:
+        """Have rows stored that will be read here. Raises as `Maker.make` does."""
+        is_kept = not self.subject.is_mapped
+        return await self.maker.make(self.name, sql, on_progress, cut, logs, is_kept=is_kept)
+
     async def load(self, version: Version) -> Version:
         """Bring a version to where it will be read, and count its rows.
 
         Raises:
             QueryError: it cannot be read, or does not fit, or has a key twice.
         """
+        if version.pending:
+            # Of a long load each part is applied as it comes; else all would be once it is whole.
+            await self.maker.load(self.name, self.table(version), version.log)
         rows = await self.maker.load(self.name, self.table(version), version.read_log)
         # Without a log a version of no keys has all the rows that were stored.
         counts = rows is not None and bool(version.read_log or self.subject.keys)

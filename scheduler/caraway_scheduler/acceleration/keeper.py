@@ -320,7 +320,7 @@ class Keeper:
         if not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
             return await self._stored_anew(recipe.append(*args), cut, before)
         sql = recipe.added(*args)
-        part = await self._head.maker.make(self._plan.name, sql, self._progressed, cut)
+        part = await self._head.make(sql, self._progressed, cut)
         if not part.schema.equals(before.schema):
             return await self._stored_anew(recipe.append(*args), cut, before)
         parts = (*before.parts, part) if part.chunks else before.parts
@@ -350,7 +350,7 @@ class Keeper:
         """Have all rows stored; those of the base are among them, with its log."""
         head = self._head
         logs = {base.key: base.read_log} if base is not None else {}
-        part = await head.maker.make(self._plan.name, sql, self._progressed, cut, logs)
+        part = await head.make(sql, self._progressed, cut, logs)
         if base is not None:
             columns.check_kept(self._plan.name, base.schema, part.schema)
         return head.anew(part, sql, cut)

@@ -15,6 +15,8 @@ from caraway_core.protocols.results import ResultStore
 
 MOST_ENTRIES = 64
 SMALL_ROWS = 8192
+LEAST_GATHERED = 4
+MOST_GATHERED = 64 * 1024
 MOST_REMEMBERED = 200_000
 _AFTER: dict[int, Op] = {
     Op.UPSERT: Op.SEEN,
@@ -28,15 +30,20 @@ _AFTER: dict[int, Op] = {
 
 
 def tail(log: Log) -> int:
-    """Return how many of the last entries are small and many enough to be gathered into one."""
+    """Return how many of the last entries are small and many enough to be gathered into one.
+
+    An entry is applied in one go, so none becomes a large one.
+    """
     if len(log) <= MOST_ENTRIES:
         return 0
-    count = 0
+    count = rows = 0
     for entry in reversed(log):
-        if entry.chunk.row_count >= SMALL_ROWS:
+        added = entry.chunk.row_count
+        rows += added
+        if rows > MOST_GATHERED or (added >= SMALL_ROWS and count >= LEAST_GATHERED):
             break
         count += 1
-    return count if count > 1 else len(log)
+    return count if count >= LEAST_GATHERED else 0
 
 
 async def read(results: ResultStore, log: Log) -> pa.Table:

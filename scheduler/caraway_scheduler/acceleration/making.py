@@ -18,7 +18,7 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.dispatch import Dispatch, Statement
-from caraway_core.protocols.storing import StoredChunk, StoreOrder, in_order
+from caraway_core.protocols.storing import KEPT_CHUNK_BYTES, StoredChunk, StoreOrder, in_order
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.acceleration.version import Part
 from caraway_scheduler.queries import storing
@@ -26,7 +26,7 @@ from caraway_scheduler.queries import storing
 logger = logging.getLogger(__name__)
 _TRIES = 3
 _WHOLE = PartitionBy()
-_NO_LOGS: Logs = {}
+NO_LOGS: Logs = {}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -89,16 +89,26 @@ class Maker:
         sql: str,
         on_progress: Callable[[Stored], None],
         cut: PartitionBy = _WHOLE,
-        logs: Logs = _NO_LOGS,
+        logs: Logs = NO_LOGS,
+        *,
+        is_kept: bool = False,
     ) -> Part:
         """Store what the statement gives, cut into partitions.
+
+        With `is_kept` rows stay in memory where they are made, for whoever loads them next.
 
         Raises:
             QueryError: it failed. What was stored lies under a key that no version names.
         """
         for attempt in range(1, _TRIES + 1):
             key = key_of(name)
-            order = StoreOrder(self._place, key, cut=cut)
+            order = StoreOrder(
+                self._place,
+                key,
+                cut=cut,
+                chunk_bytes=KEPT_CHUNK_BYTES,
+                is_kept=is_kept,
+            )
             statement = Statement(sql, {}, store=order, in_background=True, logs=logs)
 
             def told(words: list[StoredChunk]) -> None:

@@ -129,7 +129,7 @@ class Upkeep:
         head = self._head
         sql = self._recipe.rewritten(before.schema, head.clock())
         read = {before.key: before.read_log}
-        part = await head.maker.make(head.name, sql, lambda _: None, before.cut, read)
+        part = await head.make(sql, lambda _: None, before.cut, read)
         kept = await self._kept(before)
         following = replace(before, parts=(part,), log=kept, pending=0)
         await head.load(following)  # Most of the work, before changes have to wait.

@@ -14,7 +14,7 @@ from caraway_core.partitions.keys import Bucket, ByColumn, ByExpression, Partiti
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 
-_FORMAT = 2
+_FORMAT = 3
 
 
 def encode(version: Version) -> bytes:
@@ -110,8 +110,8 @@ def _read(stored: bytes) -> Any:
 
 def _chunk(chunk: ChunkInfo) -> list[Any]:
     fields = [chunk.index, chunk.row_count, chunk.size_bytes, chunk.sha256]
-    if chunk.partition or chunk.key:
-        fields += [chunk.partition, chunk.key]
+    if chunk.partition or chunk.key or chunk.home:
+        fields += [chunk.partition, chunk.key, chunk.home]
     return fields
 
 

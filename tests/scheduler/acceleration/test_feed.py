@@ -67,12 +67,14 @@ class Readers:
         self.may_load = asyncio.Event()
         self.may_load.set()
         self.made: list[Logs] = []
+        self.most_rows = 0
         self._results = results
 
     async def load(self, name: TableName, table: StoredTable, log: Log = ()) -> int | None:
         await self.may_load.wait()
         if (failure := self.fails(log)) is not None:
             raise failure
+        self.most_rows = max(self.most_rows, sum(each.chunk.row_count for each in log))
         return None
 
     def follow(self, table: StoredTable, log: Log) -> None:
@@ -85,6 +87,8 @@ class Readers:
         on_progress: Callable[[Stored], None],
         cut: PartitionBy,
         logs: Logs,
+        *,
+        is_kept: bool,
     ) -> Part:
         """Store a row that tells how many changes the statement saw."""
         self.made.append(logs)
@@ -250,6 +254,8 @@ async def test_what_is_not_whole_is_durable_and_not_read(
                 whence = Whence(after, str(number), is_whole=False)
                 await one.feed.apply(changes((number, "new")), None, 10, whence)
                 assert await one.ids() == [0]
+                # What is not read is brought all the same, a part at a time.
+                assert one.readers.most_rows == 1 + number
 
             async def look() -> bool:
                 return len(one.log) < 8
