@@ -6,12 +6,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
+import pytest
 
 from caraway_core.changes import Changes, Op, log_schema
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import PositionLostError, SourceBatch
 from caraway_plugins.changes.target import ChangeTarget
+from caraway_scheduler.acceleration import following
 from caraway_scheduler.acceleration.following import Following
 from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Whence
 from tests.kit.turns import turn
@@ -69,6 +71,7 @@ class Dataset:
     """Keeps what is applied, and its position; refuses what it is told to."""
 
     ids: list[int] = field(default_factory=list)
+    wholes: list[bool] = field(default_factory=list)
     at: str | None = None
     refusals: list[CarawayError] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -91,6 +94,7 @@ class Dataset:
         assert source is not None and source.after == self.at
         self.ids += changes.rows.column("id").to_pylist()
         self.at = source.position
+        self.wholes.append(source.is_whole)
         return changes.received
 
     async def position(self, name: TableName) -> str | None:
@@ -128,13 +132,13 @@ class Bench:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Following]:
-        following = Following(
+        made = Following(
             NAME, self.source, self.dataset, self.claim, self.tell, sleep=self.sleep,
             chance=lambda: 0.0, release=self.release,
         )  # fmt: skip
-        task = asyncio.create_task(following.run())
+        task = asyncio.create_task(made.run())
         try:
-            yield following
+            yield made
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -149,13 +153,13 @@ async def until(bench: Bench, ids: list[int]) -> None:
 
 async def test_batches_are_applied_in_order_and_then_confirmed() -> None:
     bench = Bench(Source([batch(1, 10, 11), batch(2)]))
-    async with bench.running() as following:
+    async with bench.running() as running:
         await until(bench, [10, 11, 2])
         async with asyncio.timeout(5):
             while bench.source.confirmed != ["1", "2"]:
                 await turn()
         await turn()
-        assert following.is_whole
+        assert running.is_whole
     assert bench.told == ["", ""] and bench.source.is_closed
     assert bench.released == [True]
 
@@ -228,6 +232,35 @@ async def test_a_lost_position_is_remembered_over_other_failures() -> None:
     async with bench.running():
         await until(bench, [1, 2])
     assert bench.source.begun == ["2", None, None]
+
+
+async def test_batches_of_a_load_are_joined_but_not_without_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "JOINED_ROWS", 4)
+    pages = [SourceBatch(changes(n, 100 + n), str(n), is_whole=n == 5) for n in range(1, 6)]
+    bench = Bench(Source([*pages, batch(6), batch(7)]))
+    async with bench.running():
+        await until(bench, [1, 101, 2, 102, 3, 103, 4, 104, 5, 105, 6, 7])
+    assert bench.dataset.wholes == [False, False, True, True, True]
+
+
+async def test_what_was_read_of_a_load_before_a_failure_is_applied() -> None:
+    pages = [SourceBatch(changes(n), str(n), is_whole=False) for n in (1, 2)]
+    bench = Bench(Source(pages, [DatasetError("unavailable", "away")]))
+    async with bench.running():
+        async with asyncio.timeout(5):
+            while "away" not in bench.told:
+                await turn()
+    assert bench.dataset.ids == [1, 2] and bench.dataset.wholes == [False]
+
+
+async def test_that_a_source_is_there_again_is_told_at_once() -> None:
+    bench = Bench(Source([SourceBatch(changes(), "1", is_whole=False)]), Dataset(at="0"))
+    async with bench.running():
+        async with asyncio.timeout(5):
+            while bench.told != [""]:
+                await turn()
 
 
 async def test_a_batch_without_rows_moves_the_position() -> None:

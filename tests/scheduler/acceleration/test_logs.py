@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from caraway_core.changes import OFFSET, OP, Op, log_schema
+from caraway_core.changes import OFFSET, OP, Log, LogEntry, Op, log_schema
+from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.acceleration import logs
 
 SCHEMA = log_schema(pa.schema([("id", pa.int64()), ("v", pa.string())]))
@@ -65,3 +66,22 @@ def test_a_truncate_does_not_make_older_changes_new() -> None:
     assert kept((None, Op.EMPTIED, at(9)), (None, Op.TRUNCATE, at(20))) == [
         (None, Op.EMPTIED, at(20))
     ]
+
+
+def log(*rows: int) -> Log:
+    return tuple(
+        LogEntry(ChunkInfo(number, count, count, "0" * 64)) for number, count in enumerate(rows)
+    )
+
+
+def test_the_small_entries_at_the_end_are_gathered() -> None:
+    assert logs.tail(log(*[10] * 64)) == 0
+    assert logs.tail(log(*[10] * 65)) == 65
+    assert logs.tail(log(*[50_000] * 60, *[10] * 5)) == 5
+    assert logs.tail(log(*[50_000] * 64, 10, 10)) == 0
+
+
+def test_no_large_entry_is_made_of_those_of_a_load() -> None:
+    assert logs.tail(log(*[50_000] * 300)) == 0
+    assert logs.tail(log(*[10_000] * 300)) == 4
+    assert logs.tail(log(*[5_000] * 300)) == 13
