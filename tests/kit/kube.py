@@ -22,7 +22,9 @@ from caraway_operator.kube.kinds import KINDS, Kind, Object, Ref
 
 Refuse = Callable[[str, Ref], tuple[int, str] | None]
 _FIXED = ("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")
-_LIST_KEYS = ("name", "mountPath", "containerPort", "port", "uid", "type")
+_LIST_KEYS = ("name", "mountPath", "containerPort", "uid", "type")
+# Maps that are applied as one value, as the API's schema says of them (x-kubernetes-map-type).
+_WHOLE = ("selector", "matchLabels", "nodeSelector", "podSelector", "labelSelector")
 # kopf looks for these when it starts.
 _OF_KOPF = (
     Kind("v1", "Namespace", "namespaces"),
@@ -338,7 +340,10 @@ def _bare(value: Any) -> Any:
 def _applied(base: Any, over: Any) -> Any:
     if isinstance(base, Mapping) and isinstance(over, Mapping):
         found = dict(copy.deepcopy(base))
-        return found | {key: _applied(found.get(key), value) for key, value in over.items()}
+        return found | {
+            key: copy.deepcopy(value) if key in _WHOLE else _applied(found.get(key), value)
+            for key, value in over.items()
+        }
     if isinstance(base, list) and isinstance(over, list) and (key := _list_key(base + over)):
         held = {each[key]: each for each in base}
         held |= {each[key]: _applied(held.get(each[key]), each) for each in over}

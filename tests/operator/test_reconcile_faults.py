@@ -229,3 +229,16 @@ async def test_a_scheduler_that_a_node_evicted_troubles_nobody_once_another_serv
         await at.look()
 
         assert at.condition("RolledOut")["reason"] == "InProgress"
+
+
+async def test_a_label_added_to_a_selector_is_taken_out_again() -> None:
+    async with bench() as b:
+        b.create()
+        await b.settle()
+        wanted = b.api.get("Service", "shop")["spec"]["selector"]
+        b.api.edit("Service", "shop", spec={"selector": {"x": "y"}})
+
+        outcome = await b.look()
+
+        assert b.api.get("Service", "shop")["spec"]["selector"] == wanted
+        assert [str(each) for each in outcome.written.repaired] == ["Service web/shop"]

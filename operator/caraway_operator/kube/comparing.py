@@ -6,7 +6,11 @@ from typing import Any
 from caraway_operator.spec import quantities
 
 # What tells the elements of a list apart, where the API merges lists by it.
-_KEYS = ("name", "mountPath", "containerPort", "port", "uid", "ip", "topologyKey", "key", "type")
+_KEYS = ("name", "mountPath", "containerPort", "uid", "ip", "topologyKey", "type")
+# Maps that are one value to the API: whoever adds a key changes what the whole of it means.
+_WHOLE = frozenset(
+    {"labelSelector", "matchLabels", "namespaceSelector", "nodeSelector", "podSelector", "selector"}
+)
 
 
 # Any: values of JSON, here and below.
@@ -16,7 +20,10 @@ def covers(wanted: Any, live: Any) -> bool:
         return True
     match wanted, live:
         case Mapping(), Mapping():
-            return all(covers(value, live.get(key)) for key, value in wanted.items())
+            return all(
+                covers(value, live.get(key)) and (key not in _WHOLE or covers(live.get(key), value))
+                for key, value in wanted.items()
+            )
         case list(), list():
             return _covers_list(wanted, live)
     return _is_same(wanted, live)
@@ -26,7 +33,11 @@ def project(live: Any, wanted: Any) -> Any:
     """Return of `live` only what `wanted` speaks about."""
     match wanted, live:
         case Mapping(), Mapping():
-            return {key: project(live[key], wanted[key]) for key in wanted if key in live}
+            return {
+                key: live[key] if key in _WHOLE else project(live[key], wanted[key])
+                for key in wanted
+                if key in live
+            }
         case list(), list():
             return _project_list(wanted, live)
     return live

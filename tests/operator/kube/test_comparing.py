@@ -37,6 +37,10 @@ def test_what_is_wanted_is_there(wanted: Any, live: Any) -> None:
         ({"a": True}, {"a": "true"}),
         ({"a": {"b": 1}}, {"a": "b"}),
         ({"ingress": []}, {"ingress": [{}]}),
+        ({"selector": {"a": "1"}}, {"selector": {"a": "1", "b": "2"}}),
+        ({"podSelector": {"matchLabels": {"a": "1"}}}, {"podSelector": {"matchLabels": {}}}),
+        ({"ports": [{"port": 1}]}, {"ports": [{"port": 1}, {"port": 2}]}),
+        ([{"key": "a", "operator": "Exists"}], [{"key": "a", "operator": "Exists"}, {"key": "b"}]),
     ],
 )
 def test_what_is_wanted_is_not_there(wanted: Any, live: Any) -> None:
@@ -57,6 +61,14 @@ def test_a_projection_holds_what_is_wanted_and_nothing_else() -> None:
     assert project(live, wanted) == {
         "spec": {"ports": [{"name": "http", "port": 2}], "args": ["a", "b"]}
     }
+
+
+def test_of_what_is_one_value_the_whole_is_held() -> None:
+    live = {"selector": {"app": "a", "x": "y"}, "labels": {"app": "a", "x": "y"}}
+
+    found = project(live, {"selector": {"app": "a"}, "labels": {"app": "a"}})
+
+    assert found == {"selector": {"app": "a", "x": "y"}, "labels": {"app": "a"}}
 
 
 def test_nulls_are_dropped_wherever_they_are() -> None:
