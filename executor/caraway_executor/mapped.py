@@ -20,6 +20,7 @@ import pyarrow as pa
 from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_plugins.stores import chunks
+from caraway_plugins.stores.durable import sync_folder
 from caraway_plugins.stores.hashing import digest
 
 _SHARE_OF_DISK = 0.8
@@ -30,6 +31,13 @@ class Local(Protocol):
     """A store whose chunks are files of this host."""
 
     def path_of(self, key: str, chunk: ChunkInfo) -> Path: ...
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """A store whose chunks can be copied as they are, byte by byte."""
+
+    async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None: ...
 
 
 class MappedChunks:
@@ -60,7 +68,7 @@ class MappedChunks:
         """
         if isinstance(store, Local):
             return await asyncio.to_thread(self._mapped, store.path_of(key, chunk), key, chunk)
-        if self._folder is None:
+        if self._folder is None or not isinstance(store, Remote):
             return None
         await asyncio.to_thread(self._open)
         path = self._folder / chunks.file_name(0, chunk.sha256)
@@ -71,8 +79,7 @@ class MappedChunks:
             return await asyncio.to_thread(self._mapped, path, key, chunk)
         except ResultStoreError:
             pass  # It is not here yet, or it was damaged here.
-        batches = [batch async for batch in store.read_chunk(key, chunk)]
-        await asyncio.to_thread(self._copy, path, chunk, batches)
+        await self._copy(store, path, key, chunk)
         return await asyncio.to_thread(self._mapped, path, key, chunk)
 
     def _mapped(self, path: Path, key: str, chunk: ChunkInfo) -> Sequence[pa.RecordBatch]:
@@ -90,25 +97,35 @@ class MappedChunks:
                 f"result '{key}': chunk {chunk.index} cannot be read: {exc}"
             ) from exc
 
-    def _copy(self, path: Path, chunk: ChunkInfo, batches: Sequence[pa.RecordBatch]) -> None:
-        self._make_room(chunk.size_bytes)
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=".")
+    async def _copy(self, store: Remote, path: Path, key: str, chunk: ChunkInfo) -> None:
+        """Bring the bytes of a chunk as they are; they have their name once they are checked."""
         try:
-            with open(handle, "wb") as file:
-                written = chunks.write(file, 0, batches[0].schema, batches)
-            if written.sha256 != chunk.sha256:
-                raise ResultStoreError(
-                    f"chunk {chunk.index} is written otherwise by this version of Arrow; "
-                    "refresh the dataset"
-                )
-            os.replace(draft, path)
+            draft = await asyncio.to_thread(self._draft, chunk)
+            try:
+                await store.copy_chunk(key, chunk, draft)
+                await asyncio.to_thread(self._keep, draft, path, key, chunk)
+            finally:
+                draft.unlink(missing_ok=True)
         except OSError as exc:
             raise ResultStoreError(
                 f"chunk {chunk.index} cannot be copied to {path.parent}: {exc.strerror}; check "
                 "the space and the rights there"
             ) from exc
-        finally:
-            Path(draft).unlink(missing_ok=True)
+
+    def _draft(self, chunk: ChunkInfo) -> Path:
+        self._make_room(chunk.size_bytes)
+        handle, draft = tempfile.mkstemp(dir=self._folder, prefix=".")
+        os.close(handle)
+        return Path(draft)
+
+    def _keep(self, draft: Path, path: Path, key: str, chunk: ChunkInfo) -> None:
+        with draft.open("rb") as file:
+            if digest(file) != chunk.sha256:
+                raise chunks.damaged(key, chunk)
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+        sync_folder(path.parent)
+        self._known.add(path)
         with self._lock:
             self._copies[chunk.sha256] = chunk.size_bytes
 

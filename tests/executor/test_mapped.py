@@ -1,6 +1,8 @@
 """Chunks that stay on disk: read where they lie, or from a copy that outlives the process."""
 
-from collections.abc import AsyncIterator, Sequence
+import errno
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +34,7 @@ class Elsewhere:
     def __init__(self, inner: FolderResultStore) -> None:
         self._inner = inner
         self.reads = 0
+        self.change: Callable[[bytes], bytes] = lambda content: content
 
     async def check(self) -> None:
         await self._inner.check()
@@ -42,9 +45,12 @@ class Elsewhere:
         return await self._inner.write_chunk(key, index, schema, batches)
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
+        raise AssertionError("what is copied is not read and written anew")
+        yield
+
+    async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None:
         self.reads += 1
-        async for each in self._inner.read_chunk(key, chunk):
-            yield each
+        target.write_bytes(self.change(self._inner.path_of(key, chunk).read_bytes()))
 
     async def delete(self, key: str) -> None:
         await self._inner.delete(key)
@@ -101,6 +107,54 @@ async def test_copies_outlive_the_process_and_are_checked(
         path.write_bytes(b"damaged")
     assert await MappedChunks(folder).read(elsewhere, KEY, chunks[0]) == [batch(0)]
     assert elsewhere.reads == 4
+
+
+async def test_a_copy_is_what_was_written_by_whatever_version_of_arrow(
+    store: FolderResultStore, tmp_path: Path
+) -> None:
+    content = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(content, SCHEMA, options=options) as writer:
+        writer.write_batch(batch(0))
+    written = content.getvalue().to_pybytes()
+    chunk = ChunkInfo(0, 1000, len(written), hashlib.sha256(written).hexdigest())
+    path = store.path_of(KEY, chunk)
+    path.parent.mkdir()
+    path.write_bytes(written)
+
+    mapped = MappedChunks(tmp_path / "copies")
+
+    assert await mapped.read(Elsewhere(store), KEY, chunk) == [batch(0)]
+    assert [each.read_bytes() for each in (tmp_path / "copies").iterdir()] == [written]
+
+
+async def test_a_copy_that_is_damaged_on_its_way_is_not_kept(
+    store: FolderResultStore, tmp_path: Path
+) -> None:
+    (chunk,), elsewhere = await write(store, 1), Elsewhere(store)
+    elsewhere.change = lambda content: content[:-1] + b"x"
+    mapped = MappedChunks(tmp_path / "copies")
+
+    with pytest.raises(ResultStoreError, match=f"result '{KEY}': chunk 0 is damaged"):
+        await mapped.read(elsewhere, KEY, chunk)
+    assert not list((tmp_path / "copies").iterdir())
+
+    elsewhere.change = lambda content: content
+    assert await mapped.read(elsewhere, KEY, chunk) == [batch(0)]
+
+
+async def test_a_folder_that_takes_no_copy_is_named(
+    store: FolderResultStore, tmp_path: Path
+) -> None:
+    (chunk,), elsewhere = await write(store, 1), Elsewhere(store)
+
+    def fail(_content: bytes) -> bytes:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    elsewhere.change = fail
+    with pytest.raises(ResultStoreError, match=r"chunk 0 cannot be copied to .*: No space left"):
+        await MappedChunks(tmp_path / "copies").read(elsewhere, KEY, chunk)
+    assert not list((tmp_path / "copies").iterdir())
 
 
 async def test_copies_that_were_not_used_for_longest_go(

@@ -5,6 +5,7 @@ import io
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import obstore
@@ -94,18 +95,9 @@ class BucketResultStore:
             CarawayError: the key or the checksum cannot name an object.
             ResultStoreError: the chunk is missing, or its bytes are not those that were written.
         """
-        name = chunks.file_name(chunk.index, chunk.sha256)
-        path = f"{self._path(chunks.checked_key(key))}/{name}"
-        title = _title(key, chunk.index, "read")
+        path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
         with self._failing(title, path):
-            try:
-                found = await obstore.get_async(self._client, path)
-            except Exception as exc:
-                if object_stores.is_missing_object(exc):
-                    raise chunks.gone(key, chunk.index, "read") from exc
-                raise
-            if found.meta["size"] != chunk.size_bytes:
-                raise chunks.damaged(key, chunk)
+            found = await self._found(path, key, chunk)
             if chunk.size_bytes <= chunks.MOST_IN_MEMORY:
                 content = pa.py_buffer(await found.bytes_async())
                 groups = iter([await asyncio.to_thread(chunks.unpack, content, key, chunk)])
@@ -115,6 +107,20 @@ class BucketResultStore:
         while (group := await asyncio.to_thread(next, groups, None)) is not None:
             for batch in group:
                 yield batch
+
+    async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None:
+        """Write the bytes of a chunk to a file; whoever reads it has to check them.
+
+        Raises:
+            CarawayError: the key or the checksum cannot name an object.
+            ResultStoreError: the chunk is missing, or of another size, or the file takes it not.
+        """
+        path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
+        with self._failing(title, path):
+            found = await self._found(path, key, chunk)
+            with _writing(title, target.parent):
+                with await asyncio.to_thread(target.open, "wb") as file:
+                    await _write(found, file)
 
     async def delete(self, key: str) -> None:
         """Remove every chunk of the key; nothing happens if there is none."""
@@ -139,6 +145,21 @@ class BucketResultStore:
         names = (path.rpartition("/")[2] for path in found["common_prefixes"])
         return sorted(filter(chunks.is_key, names))
 
+    async def _found(self, path: str, key: str, chunk: ChunkInfo) -> "GetResult":
+        try:
+            found = await obstore.get_async(self._client, path)
+        except Exception as exc:
+            if object_stores.is_missing_object(exc):
+                raise chunks.gone(key, chunk.index, "read") from exc
+            raise
+        if found.meta["size"] != chunk.size_bytes:
+            raise chunks.damaged(key, chunk)
+        return found
+
+    def _chunk(self, key: str, chunk: ChunkInfo) -> str:
+        name = chunks.file_name(chunk.index, chunk.sha256)
+        return f"{self._path(chunks.checked_key(key))}/{name}"
+
     def _path(self, key: str) -> str:
         return f"{self._prefix}/{key}" if self._prefix else key
 
@@ -160,17 +181,28 @@ def _title(key: str, index: int, what: str) -> str:
     return f"result '{key}': chunk {index} cannot be {what}"
 
 
+async def _write(found: "GetResult", file: BinaryIO) -> None:
+    async for block in found.stream():
+        await asyncio.to_thread(file.write, block)
+
+
+@contextmanager
+def _writing(title: str, folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        if exc.errno is None:
+            raise  # Of the store: those of this host have a number.
+        raise ResultStoreError(f"{title}: '{folder}' cannot hold it: {exc.strerror}") from exc
+
+
 async def _spooled(found: "GetResult", title: str) -> BinaryIO:
     """Bring a large object to a file without a name: it is checked before any of it is shown."""
     file = tempfile.TemporaryFile()
     try:
-        async for block in found.stream():
-            try:
-                await asyncio.to_thread(file.write, block)
-            except OSError as exc:
-                folder = tempfile.gettempdir()
-                raise ResultStoreError(f"{title}: '{folder}' cannot hold it: {exc}") from exc
-        file.seek(0)
+        with _writing(title, Path(tempfile.gettempdir())):
+            await _write(found, file)
+            file.seek(0)
     except BaseException:
         file.close()
         raise

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import httpx
@@ -103,6 +104,21 @@ class RemoteResultStore:
             for batch in group:
                 yield batch
 
+    async def copy_chunk(self, key: str, chunk: ChunkInfo, target: Path) -> None:
+        """Write the bytes of a chunk to a file; whoever reads it has to check them.
+
+        Raises:
+            CarawayError: the key or the checksum cannot name a chunk.
+            ResultStoreError: the chunk is missing, or of another size, or the file takes it not.
+        """
+        path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
+
+        def copy() -> None:
+            with _writing(target.parent), target.open("wb") as file:
+                self._bring(path, key, chunk, file)
+
+        await self._run(lambda: self._persistently(title, copy))
+
     async def delete(self, key: str) -> None:
         """Remove every chunk of the key at one instant; nothing happens if there is none."""
         path = f"/chunks/{self._below(chunks.checked_key(key))}"
@@ -135,9 +151,7 @@ class RemoteResultStore:
         return chunk
 
     def _read(self, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
-        name = chunks.file_name(chunk.index, chunk.sha256)
-        path = f"/chunks/{self._below(chunks.checked_key(key))}/{name}"
-        title = _title(key, chunk.index, "read")
+        path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
         if chunk.size_bytes <= chunks.MOST_IN_MEMORY:
             held = self._persistently(title, lambda: self._fetch(path, key, chunk))
             return iter([chunks.unpack(held, key, chunk)])
@@ -145,7 +159,7 @@ class RemoteResultStore:
         return _read(file, key, chunk)
 
     def _fetch(self, path: str, key: str, chunk: ChunkInfo) -> pa.Buffer:
-        held = pa.allocate_buffer(chunk.size_bytes)
+        held = chunks.allocated(chunk.size_bytes)
         view, filled = memoryview(held).cast("B"), 0
         with self._got(path, key, chunk) as answer:
             for block in answer.iter_raw():
@@ -157,18 +171,18 @@ class RemoteResultStore:
         """Bring a large chunk to a file without a name: it is checked before any is shown."""
         file = tempfile.TemporaryFile()
         try:
-            with self._got(path, key, chunk) as answer:
-                for block in answer.iter_raw():
-                    file.write(block)
-            file.seek(0)
-        except OSError as exc:
-            file.close()
-            folder = tempfile.gettempdir()
-            raise ResultStoreError(f"'{folder}' cannot hold it: {exc.strerror}") from exc
+            with _writing(Path(tempfile.gettempdir())):
+                self._bring(path, key, chunk, file)
+                file.seek(0)
         except BaseException:
             file.close()
             raise
         return file
+
+    def _bring(self, path: str, key: str, chunk: ChunkInfo, file: BinaryIO) -> None:
+        with self._got(path, key, chunk) as answer:
+            for block in answer.iter_raw():
+                file.write(block)
 
     @contextmanager
     def _got(self, path: str, key: str, chunk: ChunkInfo) -> Iterator[httpx.Response]:
@@ -220,6 +234,10 @@ class RemoteResultStore:
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
+    def _chunk(self, key: str, chunk: ChunkInfo) -> str:
+        name = chunks.file_name(chunk.index, chunk.sha256)
+        return f"/chunks/{self._below(chunks.checked_key(key))}/{name}"
+
     def _below(self, key: str) -> str:
         return f"{self._prefix}/{key}" if self._prefix else key
 
@@ -230,6 +248,14 @@ class RemoteResultStore:
 def _close(client: httpx.Client, threads: ThreadPoolExecutor) -> None:
     threads.shutdown(wait=False)
     client.close()
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise ResultStoreError(f"'{folder}' cannot hold it: {exc.strerror}") from exc
 
 
 def _title(key: str, index: int, what: str) -> str:

@@ -244,3 +244,26 @@ async def test_lasting_refusals_are_told_at_once(scripted: _Server, status: int,
         await store.keys()
     expected = f"results cannot be listed: {text or f'it answered {status}'}"
     assert caught.value.message == expected
+
+
+async def test_what_is_read_is_not_in_arrows_own_memory(own: RemoteStore) -> None:
+    store = opened(own)
+    chunk = await store.write_chunk("job-1", 0, SCHEMA, [rows(500_000)])
+    before = pa.total_allocated_bytes()
+    found = await read(store, "job-1", chunk)
+    assert pa.total_allocated_bytes() - before < chunk.size_bytes / 10
+    assert found[0].num_rows == 500_000
+
+
+async def test_a_copy_is_whole_after_a_restart_in_the_middle(
+    own: RemoteStore, tmp_path: Path
+) -> None:
+    store = opened(own)
+    chunk = await store.write_chunk("job-1", 0, SCHEMA, [rows(10)])
+    target = tmp_path / "copy"
+    target.write_bytes(b"what came of an earlier try, and more than there will be" * 100)
+    own.kill()
+    copying = asyncio.ensure_future(store.copy_chunk("job-1", chunk, target))
+    await asyncio.to_thread(own.start)
+    await copying
+    assert target.stat().st_size == chunk.size_bytes

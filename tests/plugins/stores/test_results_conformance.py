@@ -2,6 +2,8 @@
 
 import asyncio
 import dataclasses
+import hashlib
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +11,7 @@ import pytest
 
 from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_executor.mapped import Local, Remote
 
 SCHEMA = pa.schema(
     [
@@ -142,3 +145,21 @@ async def test_batch_of_another_schema_is_refused_whole(results: ResultStore) ->
     with pytest.raises(ResultStoreError, match="chunk 0"):
         await results.write_chunk("job-1", 0, SCHEMA, [batch(1), other])
     assert await results.keys() == []
+
+
+async def test_chunks_are_files_of_this_host_or_are_copied_as_they_are(
+    results: ResultStore, tmp_path: Path
+) -> None:
+    chunk = await results.write_chunk("job-1", 2, SCHEMA, [batch(1, 2), batch(3)])
+    target = tmp_path / "copy"
+    if isinstance(results, Local):
+        target = results.path_of("job-1", chunk)
+    else:
+        assert isinstance(results, Remote)
+        await results.copy_chunk("job-1", chunk, target)
+        with pytest.raises(ResultStoreError, match=r"chunk 2 cannot be read: .*away' cannot hold"):
+            await results.copy_chunk("job-1", chunk, tmp_path / "away" / "copy")
+        await results.delete("job-1")
+        with pytest.raises(ResultStoreError, match=r"^result 'job-1': chunk 2 .* gone"):
+            await results.copy_chunk("job-1", chunk, tmp_path / "other")
+    assert hashlib.sha256(target.read_bytes()).hexdigest() == chunk.sha256
