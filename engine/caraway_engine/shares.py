@@ -59,8 +59,17 @@ def place(files: tuple[ListedFile, ...], owners: tuple[str, ...]) -> tuple[tuple
     shares: list[list[ListedFile]] = [[] for _ in owners]
     rooms = [sum(file.size_bytes for file in files) / len(owners) * _LOAD_BOUND] * len(owners)
     ranked = [(_ranks(file.path, owners, file.home), file) for file in files]
+    turned_away = []
     # The surest first: who is turned away should be the one that hardly cares.
     for ranks, file in sorted(ranked, key=lambda each: (-each[0][0][0], each[1].path)):
+        best = ranks[0][1]
+        if rooms[best] < file.size_bytes:
+            turned_away.append((ranks, file))
+            continue
+        rooms[best] -= file.size_bytes
+        shares[best].append(file)
+    # Only when everybody has what is best there, so that nobody's place is taken by these.
+    for ranks, file in turned_away:
         chosen = next((number for _, number in ranks if rooms[number] >= file.size_bytes), None)
         if chosen is None:
             chosen = max(range(len(owners)), key=rooms.__getitem__)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -19,6 +20,13 @@ _WRITES = 3
 """Chunks on their way to the store at once, while the next rows are read."""
 Keep = Callable[[ChunkInfo, Chunk], None]
 _Write = asyncio.Task[ChunkInfo]
+
+
+@runtime_checkable
+class Caching(Protocol):
+    """A store that keeps what it writes in memory, too, unless it is asked not to."""
+
+    def past_cache(self) -> ResultStore: ...
 
 
 class StoringStream:
@@ -56,7 +64,8 @@ class StoringStream:
         self._keep = keep
         self._home = home if keep else ""
         self._order = order
-        self._store = store
+        # What is kept in memory here need not be there twice.
+        self._store = store.past_cache() if keep and isinstance(store, Caching) else store
         self._writes: asyncio.Queue[_Write | BaseException | None] = asyncio.Queue(_WRITES - 1)
         self._under_way: set[asyncio.Task[ChunkInfo] | asyncio.Task[None]] = set()
         self._is_begun = self._is_closed = False

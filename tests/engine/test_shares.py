@@ -103,6 +103,38 @@ def test_kept_files_stay_where_they_are_in_another_version() -> None:
     assert moved <= 20
 
 
+def made_by(owners: tuple[str, ...], count: int = 300) -> tuple[ListedFile, ...]:
+    """Files that owners made one after another, each an even part."""
+    return tuple(
+        ListedFile(f"f{number}", 3_000_000, False, True, owners[number * len(owners) // count])
+        for number in range(count)
+    )
+
+
+def test_kept_files_are_read_where_they_were_made() -> None:
+    files = made_by(("e1", "e2"))
+    halves = [[file.path for file in files[:150]], [file.path for file in files[150:]]]
+    assert [[piece.path for piece in share] for share in place(files, ("e1", "e2"))] == halves
+
+
+@pytest.mark.parametrize("owners", range(1, 5))
+def test_files_leave_where_they_were_made_only_for_an_owner_that_comes(owners: int) -> None:
+    before = tuple(f"e{number}" for number in range(owners))
+    files = made_by(before)
+    old, new = place(files, before), place(files, (*before, "new"))
+    assert all({*now} <= {*then} for now, then in zip(new, old, strict=False))
+    part = len(files) / (owners + 1)
+    assert 0.8 * part <= len(new[-1]) <= 1.05 * part + 1
+    assert place(files, before) == old
+
+
+def test_what_one_made_alone_is_shared_out_all_the_same() -> None:
+    files = made_by(("e1",))
+    shares = place(files, ("e1", "e2", "e3"))
+    assert max(map(len, shares)) <= 100 * 1.05 + 1
+    assert {piece.path for piece in shares[0]} <= {file.path for file in files}
+
+
 @pytest.mark.parametrize("count", [2, 16, 64, 1000])
 @pytest.mark.parametrize("owners", range(1, 9))
 def test_an_owner_that_comes_takes_its_part_and_nothing_else_moves(count: int, owners: int) -> None:

@@ -266,3 +266,37 @@ async def test_views_take_no_text_of_other_rows_along(tmp_path: Path) -> None:
 
     assert len(found) > 10
     assert max(each.chunk.size_bytes for each in found) < whole.nbytes / 4
+
+
+async def test_rows_that_are_kept_are_compact_and_what_a_reader_would_get(tmp_path: Path) -> None:
+    kept: list[tuple[ChunkInfo, list[pa.RecordBatch]]] = []
+    texts = [f"{n:>40}" for n in range(20_000)]
+    batch = pa.record_batch([range(20_000), texts, [[each] for each in texts]], schema=WORDS)
+    rows = Rows([batch.slice(start, 10) for start in range(0, 200, 10)])
+    kept_order = order(tmp_path, is_kept=True, first_rows=100, chunk_bytes=1)
+    store = FolderResultStore(tmp_path)
+    stream = StoringStream(rows, kept_order, store, keep=lambda *each: kept.append(each), home="e1")
+    found = [each.chunk for each in await words(stream)]
+    assert [each for each, _ in kept] == found
+    assert {each.home for each in found} == {"e1"}
+    for chunk, batches in kept:
+        read = [each async for each in store.read_chunk("answer", chunk)]
+        assert batches == read
+        assert sum(each.nbytes for each in batches) < 100_000
+
+
+async def test_rows_of_a_task_are_named_and_typed_by_it(tmp_path: Path) -> None:
+    batch = pa.record_batch({"sum(x)": [1, 2], "y": pa.array(["a", "b"], pa.string_view())})
+    named = pa.schema([("c0", pa.int64()), ("c1", pa.string_view())])
+    store = FolderResultStore(tmp_path)
+    schema = pa.schema([("total", pa.int32()), ("name", pa.string())])
+    stream = StoringStream(Rows([batch]), order(tmp_path, schema=schema), store, named)
+    table = await read_back(tmp_path, stream)
+    assert table.schema == schema
+    assert table.to_pylist() == [{"total": 1, "name": "a"}, {"total": 2, "name": "b"}]
+
+
+async def test_rows_nobody_keeps_have_no_home(tmp_path: Path) -> None:
+    store = FolderResultStore(tmp_path)
+    stream = StoringStream(Rows([numbers(0)]), order(tmp_path), store, home="e1")
+    assert [each.chunk.home for each in await words(stream)] == [""]

@@ -1,10 +1,11 @@
 """Answers as files in a local folder: one folder a key, one file a chunk."""
 
 import asyncio
+import copy
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks
+from caraway_plugins.stores.direct import past_cache
 from caraway_plugins.stores.durable import Workshop
 
 logger = logging.getLogger(__name__)
@@ -32,6 +34,7 @@ class FolderResultStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._is_past_cache = False
         self._workshop = Workshop(root / _WORKSHOP)
         try:
             orphans = self._workshop.open()
@@ -42,6 +45,12 @@ class FolderResultStore:
             ) from exc
         if orphans:
             logger.info("orphaned results removed", extra={"count": orphans})
+
+    def past_cache(self) -> "FolderResultStore":
+        """Return the same store; what is written by way of it is not expected to be read soon."""
+        other = copy.copy(self)
+        other._is_past_cache = True
+        return other
 
     @classmethod
     def at(cls, place: ResultPlace) -> "FolderResultStore":
@@ -115,7 +124,8 @@ class FolderResultStore:
     ) -> ChunkInfo:
         folder = self._root / chunks.checked_key(key)
         with _failing("stored", key, index), self._workshop.unfinished() as handle:
-            chunk = chunks.write(handle, index, schema, batches)
+            with past_cache(handle) if self._is_past_cache else nullcontext(handle) as target:
+                chunk = chunks.write(target, index, schema, batches)
             self._workshop.publish(handle, folder / chunks.file_name(index, chunk.sha256))
             return chunk
 

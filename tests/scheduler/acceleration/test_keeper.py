@@ -174,8 +174,8 @@ async def test_two_that_are_asked_at_once_take_turns(tmp_path: Path) -> None:
         first = max(one.keeper.version.number, two.keeper.version.number)  # type: ignore[union-attr]
         one.ask()
         two.ask()
-        # The second may have begun its own first load before it saw that of the other: then there is
-        # one version more.
+        # The second may have begun its own first load before it saw that of the other: then there
+        # is one version more.
         await place.agree(one, two, first + 2)
         assert one.shown[-1] == two.shown[-1]
         for kept in (one, two):
