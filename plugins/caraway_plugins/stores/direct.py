@@ -102,7 +102,7 @@ class _DirectWriter(io.RawIOBase):
 
 def _buffer() -> mmap.mmap:
     """Return the buffer of this thread; it has one file at a time."""
-    found = getattr(_buffers, "buffer", None)
+    found: mmap.mmap | None = getattr(_buffers, "buffer", None)
     if found is None:
         found = _buffers.buffer = mmap.mmap(-1, _BUFFER_BYTES)
-    return found  # type: ignore[no-any-return]
+    return found
