@@ -9,6 +9,8 @@ class Settings:
 
     scale: str = "1"
     large_scale: str = "10"
+    scan_scale: str = "4"
+    """Of what accelerated scans are measured over, too."""
     runs: int = 4
     limit_s: float = 120.0
     rivals: tuple[str, ...] = ("plain", "daft", "spark")
