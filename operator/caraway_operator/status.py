@@ -121,7 +121,9 @@ def _phase(facts: Facts) -> _Said:
         return _Said("Failed", "; ".join([*facts.problems, *facts.refused]))
     if facts.is_stopped:
         left = sum(there.present for there in facts.sets.values())
-        return _Said("Scaling", f"{left} pods stop") if left else _Said("Stopped")
+        if left:
+            return _Said("Scaling", f"{left} pods stop")
+        return _Said("Stopped", "spec.stopped is set: no pods run")
     if is_ready(facts) and not facts.is_rolling and not facts.is_scaling:
         return _Said("Ready", "; ".join([*facts.problems, *facts.refused, *facts.failures]))
     trouble = facts.trouble or _trouble(facts)
@@ -152,7 +154,8 @@ def _coming(facts: Facts, trouble: Trouble | None) -> _Said:
 
 def _conditions(facts: Facts, said: _Said) -> list[dict[str, Any]]:
     trouble = facts.trouble or _trouble(facts)
-    ready = is_ready(facts)
+    # Who waits for a cluster wants to ask it something.
+    ready = is_ready(facts) and not facts.is_stopped
     reason = said.phase
     if trouble and not ready:
         reason = trouble.reason

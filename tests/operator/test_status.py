@@ -109,6 +109,16 @@ def test_problems_of_the_spec_are_said_while_what_runs_is_left_alone() -> None:
     assert condition(found, "Ready")["status"] == "True"
 
 
+def test_a_stopped_cluster_is_as_it_should_be_and_not_ready() -> None:
+    none = {component: 0 for component in WISH}
+    found = replace(facts(), wish=none, sets={c: a_set(c, 0) for c in none}, is_stopped=True)
+
+    told = condition(found, "Ready")
+
+    assert status.is_ready(found)
+    assert (told["status"], told["reason"]) == ("False", "Stopped")
+
+
 def test_what_was_clamped_and_what_was_refused_is_said() -> None:
     clamped = replace(facts(), clamped=["spec.executor.replicas: 9 was lowered to 2"])
     refused = replace(facts(), refused=["spec.organization: too many"])
