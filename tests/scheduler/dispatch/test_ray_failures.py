@@ -14,7 +14,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.fleet import Input, Part
-from caraway_scheduler.dispatch.ray_fleet import FATES, translate
+from caraway_scheduler.dispatch.ray_failures import FATES, translate
 
 ONE, TWO = ExecutorId("e1"), ExecutorId("e2")
 

@@ -1,0 +1,99 @@
+"""What failed calls over Ray mean to a query."""
+
+from collections.abc import Mapping, Sequence
+
+from ray import exceptions
+
+from caraway_core.errors import (
+    CarawayError,
+    ExecutionError,
+    ExecutorLostError,
+    OutOfMemoryQueryError,
+    PartLostError,
+    QueryCancelledError,
+)
+from caraway_core.ids import ExecutorId
+from caraway_core.protocols.fleet import Input
+
+Fate = str
+FATES: Mapping[type[BaseException], Fate] = {
+    exceptions.ActorDiedError: "lost",
+    exceptions.ActorHandleNotFoundError: "lost",
+    exceptions.ActorPlacementGroupRemoved: "lost",
+    exceptions.ActorUnavailableError: "lost",
+    exceptions.ActorUnschedulableError: "lost",
+    exceptions.AsyncioActorExit: "lost",
+    exceptions.GetTimeoutError: "lost",
+    exceptions.LocalRayletDiedError: "lost",
+    exceptions.NodeDiedError: "lost",
+    exceptions.PendingCallsLimitExceeded: "lost",
+    exceptions.RayActorError: "lost",
+    exceptions.RpcError: "lost",
+    exceptions.TaskPlacementGroupRemoved: "lost",
+    exceptions.TaskUnschedulableError: "lost",
+    exceptions.WorkerCrashedError: "lost",
+    exceptions.ObjectFetchTimedOutError: "part",
+    exceptions.ObjectFreedError: "part",
+    exceptions.ObjectLostError: "part",
+    exceptions.ObjectReconstructionFailedError: "part",
+    exceptions.OwnerDiedError: "part",
+    exceptions.PlasmaObjectNotAvailable: "part",
+    exceptions.ReferenceCountingAssertionError: "part",
+    exceptions.ObjectStoreFullError: "full",
+    exceptions.OutOfDiskError: "full",
+    exceptions.OutOfMemoryError: "full",
+    exceptions.TaskCancelledError: "cancelled",
+    exceptions.ActorAlreadyExistsError: "failed",
+    exceptions.AuthenticationError: "failed",
+    exceptions.CrossLanguageError: "failed",
+    exceptions.ObjectRefStreamEndOfStreamError: "failed",
+    exceptions.OufOfBandObjectRefSerializationException: "failed",
+    exceptions.RayCgraphCapacityExceeded: "failed",
+    exceptions.RayChannelError: "failed",
+    exceptions.RayChannelTimeoutError: "failed",
+    exceptions.RayDirectTransportError: "failed",
+    exceptions.RayError: "failed",
+    exceptions.RaySystemError: "failed",
+    exceptions.RayTaskError: "failed",
+    exceptions.RuntimeEnvSetupError: "failed",
+    exceptions.StreamingGeneratorReplayInconsistentError: "failed",
+    exceptions.UnserializableException: "failed",
+    exceptions.UserCodeException: "failed",
+}
+
+
+def translate(
+    exc: BaseException, executor_id: ExecutorId, inputs: Sequence[Input] = ()
+) -> CarawayError:
+    """What a failed call means. What the executor itself raised comes as the cause of Ray's error.
+
+    An object that the executor could not get is a lost part; one that we could not get was made
+    by the executor, and is lost with it.
+    """
+    is_told = isinstance(exc, exceptions.RayTaskError)
+    cause: BaseException = exc.cause if is_told else exc  # type: ignore[attr-defined]
+    if isinstance(cause, CarawayError):
+        return cause
+    fate = next((FATES[kind] for kind in type(cause).__mro__ if kind in FATES), "failed")
+    text = str(cause).strip().split("\n")[0]
+    match fate:
+        case "lost":
+            return ExecutorLostError(executor_id, text)
+        case "part" if inputs:
+            return PartLostError(f"an exchange of the query is gone: {text}", _maker(cause, inputs))
+        case "part":
+            return ExecutorLostError(executor_id, f"its answer is gone: {text}")
+        case "full":
+            return OutOfMemoryQueryError(
+                f"executor '{executor_id}' has no room for what the query exchanges: {text}; give "
+                "executors more with --object-store-memory, or select less"
+            )
+        case "cancelled":
+            return QueryCancelledError("the query was cancelled")
+    return ExecutionError(f"executor '{executor_id}': {type(cause).__name__}: {text}")
+
+
+def _maker(exc: BaseException, inputs: Sequence[Input]) -> ExecutorId | None:
+    lost = getattr(exc, "object_ref_hex", None)
+    parts = (part for each in inputs for part in each.parts)
+    return next((part.executor_id for part in parts if part.handle.hex() == lost), None)
