@@ -30,6 +30,7 @@ from caraway_scheduler.acceleration.refreshing import Refreshes, status
 from caraway_scheduler.acceleration.snapshots import SnapshotStore
 from caraway_scheduler.acceleration.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.through import Sources
+from caraway_scheduler.acceleration.unkept import Unkept
 from caraway_scheduler.acceleration.version import Version
 from caraway_scheduler.acceleration.versions import Versions, name_in
 from caraway_scheduler.catalog.catalog import Catalog
@@ -98,11 +99,15 @@ class Accelerations:
         self._results = results
         self._dispatch = dispatch
         self._snapshots = snapshots
+        self._unkept = Unkept(self._versions, results, place.title, lambda: datetime.now(UTC))
         self._kept: dict[TableName, Accelerated] = {}
+        self._named: set[TableName] = set()
 
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
         """Keep a dataset of the manifest, in place of one of its name."""
         self.end(state.name)
+        # Also where it cannot be kept: its rows are to be there once that is mended.
+        self._named.add(state.name)
         try:
             plan = plans.plan_of(state.dataset, acceleration, state.ready_state)
         except ValueError as exc:
@@ -152,6 +157,8 @@ class Accelerations:
         kept = self._kept.pop(name, None)
         if kept is not None:
             kept.cancel()
+        self._named.discard(name)
+        self._versions.end(name)
 
     def source_loaded(self, name: TableName) -> None:
         kept = self._kept.get(name)
@@ -159,7 +166,18 @@ class Accelerations:
             kept.source_loaded()
 
     async def run(self) -> None:
-        """Follow versions that other schedulers make, until cancelled."""
+        """Follow versions that other schedulers make, and say which datasets are kept here.
+
+        Until cancelled, or the state store is closed.
+        """
+        marking = asyncio.create_task(self._unkept.run(lambda: self._named), name="mark datasets")
+        try:
+            await self._follow()
+        finally:
+            marking.cancel()
+            await asyncio.gather(marking, return_exceptions=True)
+
+    async def _follow(self) -> None:
         while True:
             try:
                 async for entry in self._versions.watch():

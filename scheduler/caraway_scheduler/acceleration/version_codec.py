@@ -47,6 +47,15 @@ def part_keys(stored: bytes) -> tuple[str, ...]:
     return tuple(_read(stored)["parts"])
 
 
+def location(stored: bytes) -> str:
+    """Return where the chunks of a written version lie.
+
+    Raises:
+        CarawayError: it cannot be read.
+    """
+    return str(_read(stored)["location"])
+
+
 def decode(stored: bytes, parts: Mapping[str, Part]) -> Version:
     """Read a version that is made of these parts.
 

@@ -2,19 +2,22 @@
 
 accelerated/DATASET            the version that is read, and what statements may still read
 accelerated-parts/DATASET/KEY  the chunks that lie under a key, written once
+accelerated-kept/DATASET       see `marks`
 accelerating/DATASET           which scheduler makes the next one; soon gone without renewal
 
 So a change, which makes a version that differs in its log alone, writes little.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, unquote
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import Entry, StateStore
 from caraway_scheduler.acceleration import version_codec
+from caraway_scheduler.acceleration.marks import Marks
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 
 __all__ = ["CLAIM_TTL_S", "HeldVersion", "Part", "Superseded", "Version", "Versions", "name_in"]
@@ -24,6 +27,7 @@ _PARTS = "accelerated-parts/"
 _CLAIMS = "accelerating/"
 CLAIM_TTL_S = 10.0
 _READS = 5
+_OLD_MARK = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +44,29 @@ class Versions:
     Each method raises StateAwayError while the store does not answer.
     """
 
-    def __init__(self, store: StateStore, owner: str) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        owner: str,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.marks = Marks(store, clock)
+        self._clock = clock
         self._store = store
         self._owner = owner.encode()
         self._parts: dict[TableName, dict[str, Part]] = {}
+        self._kept: set[TableName] = set()
 
     async def current(self, name: TableName) -> HeldVersion | None:
-        """Return the version that is read.
+        """Return the version that is read; from then on it counts as kept here.
 
         Raises:
             CarawayError: it is damaged.
         """
+        if name not in self._kept:
+            await self._keep(name)
         for _ in range(_READS):
-            entry = await self._store.get(_key(VERSIONS, name))
+            entry = await self.entry(name)
             if entry is None:
                 return None
             parts = await self._read(name, version_codec.part_keys(entry.value))
@@ -90,6 +104,32 @@ class Versions:
                     _part_key(name, key), None, expected=entry.revision
                 )
 
+    def end(self, name: TableName) -> None:
+        """Keep a dataset no longer."""
+        self._kept.discard(name)
+
+    async def entry(self, name: TableName) -> Entry | None:
+        """Return a version as it is written, and do not keep it."""
+        return await self._store.get(_key(VERSIONS, name))
+
+    def location(self, entry: Entry) -> str:
+        """Return where the chunks of a written version lie.
+
+        Raises:
+            CarawayError: it cannot be read.
+        """
+        return version_codec.location(entry.value)
+
+    async def remove(self, name: TableName, revision: int) -> bool:
+        """Remove a version, if it still stands at a revision."""
+        removed = await self._store.compare_and_set(_key(VERSIONS, name), None, expected=revision)
+        return removed is not None
+
+    async def parts(self, name: TableName) -> Sequence[str]:
+        """Return the keys of which it is written what lies there."""
+        prefix = _part_key(name, "")
+        return [entry.key.removeprefix(prefix) for entry in await self._store.scan(prefix)]
+
     async def names(self) -> Sequence[TableName]:
         """Return the datasets that have a version."""
         return [name_in(entry) for entry in await self._store.scan(VERSIONS)]
@@ -118,6 +158,16 @@ class Versions:
         entry = await self._store.get(key)
         if entry is not None and entry.value == self._owner:
             await self._store.compare_and_set(key, None, expected=entry.revision)
+
+    async def _keep(self, name: TableName) -> None:
+        """Say that a dataset is kept here, before its version is read (see `unkept`)."""
+        before = await self.marks.renew(name)
+        if before is not None and abs(self._clock() - before) > _OLD_MARK:
+            # Somebody may be about to remove it, at the revision that it has.
+            entry = await self.entry(name)
+            if entry is not None:
+                await self._store.compare_and_set(entry.key, entry.value, expected=entry.revision)
+        self._kept.add(name)
 
     async def _read(self, name: TableName, keys: Sequence[str]) -> dict[str, Part] | None:
         known = self._parts.get(name, {})
