@@ -4,19 +4,17 @@ import asyncio
 import logging
 import os
 import time
-import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from caraway_core import cores, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
-from caraway_core.errors import ManifestError, Problem, StateAwayError
+from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
@@ -25,6 +23,7 @@ from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
+from caraway_scheduler import state
 from caraway_scheduler.acceleration import partition_listing
 from caraway_scheduler.acceleration.service import Accelerations, SnapshotPlace
 from caraway_scheduler.acceleration.through import SourceDispatch
@@ -46,11 +45,8 @@ from caraway_scheduler.tallies import Tallies
 from caraway_scheduler.tls import Certificate
 
 logger = logging.getLogger(__name__)
-STATE_FILE = "state.db"
-_IDENTITY = "identity"
 _QUERIES_PER_CORE = 4
 _MEMORY_SHARE = "70%"
-_STATE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +152,13 @@ async def jobs(
         CarawayError: the state store or the result store cannot be used.
     """
     settings, queries = manifest.runtime, services.queries
-    state = backend.state if backend else None
     if backend and backend.is_shared and settings.scheduler.state_location is None:
         logger.warning(
             "answers of asynchronous queries stay with the scheduler that ran them; set "
             "runtime.scheduler.state_location to a place that all schedulers and executors reach"
         )
-    store = state or await open_state(None, data.path / STATE_FILE, stack)
+    store = backend.state if backend else None
+    store = store or await state.opened(None, data.path / state.STATE_FILE, stack)
     scheduler_id = (backend.scheduler_id if backend else "") or data.node_id
     operating = backend.operating if backend else None
     token = operating.token if operating else ""
@@ -170,7 +166,7 @@ async def jobs(
     if settings.scheduler.state_location is not None:
         # What no job and no version stands for is removed, so that runtimes which know nothing of
         # each other's must not look into one folder.
-        place = place.under(await _identity(store))
+        place = place.under(await state.identity(store))
     opened = await open_jobs(
         store,
         scheduler_id,
@@ -192,13 +188,6 @@ async def jobs(
     if services.through is not None:
         services.through.attach(accelerations)
     return opened
-
-
-async def _identity(store: StateStore) -> str:
-    """Return the name that a state store has had since it was first used."""
-    while (entry := await store.get(_IDENTITY)) is None:
-        await store.compare_and_set(_IDENTITY, uuid.uuid4().hex[:12].encode(), expected=None)
-    return entry.value.decode()
 
 
 async def _snapshots(
@@ -235,47 +224,6 @@ async def _accelerations(
         services.history.add,
         snapshots,
     )
-
-
-async def open_state(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:
-    """Open the state store of a URL, or a file where there is none.
-
-    A server that is away may be starting as well: it is waited for.
-
-    Raises:
-        CarawayError: it cannot be reached for long, or would lose what it acknowledged.
-    """
-    kind, place = ("redis", url) if url else ("sqlite", path)
-    # Any: each kind of store takes its own sort of place.
-    store_class: Any = registry.load("state store", registry.STATE_STORES, kind)
-    store: StateStore = store_class(place)
-    stack.push_async_callback(store.aclose)
-    for warning in await check_state(store):
-        logger.warning("state store", extra={"warning": warning})
-    return store
-
-
-async def check_state(
-    store: StateStore, patience_s: float = _STATE_S, pause_s: float = 1.0
-) -> Sequence[str]:
-    """Return the warnings of a store, once it answers.
-
-    Raises:
-        CarawayError: it does not in that time, or cannot be used.
-    """
-    deadline = time.monotonic() + patience_s
-    is_first = True
-    while True:
-        try:
-            return await store.check()
-        except StateAwayError as exc:
-            if time.monotonic() + pause_s > deadline:
-                raise
-            if is_first:
-                fields = {"at_most_s": patience_s, "cause": exc.message}
-                logger.warning("waits for the state store", extra=fields)
-            is_first = False
-        await asyncio.sleep(pause_s)
 
 
 def certificate(

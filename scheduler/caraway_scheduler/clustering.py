@@ -16,7 +16,7 @@ from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import JoinOptions, SchedulerOptions
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_scheduler import assembly
+from caraway_scheduler import state
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
@@ -44,7 +44,7 @@ async def join(
     Raises:
         CarawayError: the head does not answer for long, or the state store cannot be used.
     """
-    store = await assembly.open_state(options.state, data.path / assembly.STATE_FILE, stack)
+    store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
     node = await _start_node(options.join, data.path / "ray")
     stack.push_async_callback(node.stop)
     fleet_class = registry.load("fleet", registry.FLEETS, "ray")

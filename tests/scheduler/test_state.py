@@ -8,7 +8,7 @@ import pytest
 
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.protocols.state import StateStore
-from caraway_scheduler import assembly
+from caraway_scheduler import state
 
 
 class Store:
@@ -24,7 +24,7 @@ class Store:
 
 
 async def check(store: Store, **limits: Any) -> Sequence[str]:
-    return await assembly.check_state(cast(StateStore, store), pause_s=0, **limits)
+    return await state.check(cast(StateStore, store), pause_s=0, **limits)
 
 
 async def test_store_that_is_away_is_waited_for_and_told_once(
