@@ -110,7 +110,7 @@ def test_problems_of_the_spec_are_said_while_what_runs_is_left_alone() -> None:
 
 
 def test_a_stopped_cluster_is_as_it_should_be_and_not_ready() -> None:
-    none = {component: 0 for component in WISH}
+    none = dict.fromkeys(WISH, 0)
     found = replace(facts(), wish=none, sets={c: a_set(c, 0) for c in none}, is_stopped=True)
 
     told = condition(found, "Ready")

@@ -1,8 +1,9 @@
 """What a `CarawayCluster` says."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from caraway_operator.spec.base import (
     Annotations,
@@ -25,6 +26,15 @@ HostName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z
 # It names a file in the pod as well.
 ParamName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
 Cidr = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
+
+
+_REDIS_URL = "^rediss?://[^@ ]+$"
+
+
+def _without_password(url: str) -> str:
+    if not re.match(_REDIS_URL, url):
+        raise ValueError("must be redis://HOST:PORT or rediss://HOST:PORT without a password")
+    return url
 
 
 class ManifestFrom(Section):
@@ -87,11 +97,21 @@ class Redis(Section):
             {
                 "rule": "!(has(self.url) && has(self.urlFrom))",
                 "message": "url and urlFrom exclude each other",
-            }
+            },
+            {
+                "rule": "has(self.url) || has(self.urlFrom)",
+                "message": "one of url and urlFrom is needed",
+            },
+            # Not a pattern of the field: the API server would show the URL, password included.
+            {
+                "rule": rf"!has(self.url) || self.url.matches('{_REDIS_URL}')",
+                "message": "url must be redis://HOST:PORT or rediss://HOST:PORT without a "
+                "password; one with a password belongs into a Secret, which urlFrom names",
+            },
         )
     )
 
-    url: Annotated[Text, Field(pattern=r"^rediss?://[^@\s]+$")] | None = Field(
+    url: Annotated[Text, AfterValidator(_without_password)] | None = Field(
         default=None,
         description="Its URL, without a password. Clusters that share one need a `?prefix=NAME`.",
     )

@@ -13,18 +13,22 @@ from caraway_operator.spec.limits import LimitsSpec
 from caraway_operator.spec.schemas import structural
 from caraway_operator.spec.status import ClusterStatus
 
+# The path is what users see in front of the message; without one they see `<nil>`.
 _NAME_RULES = [
     {
+        "fieldPath": ".metadata.name",
         "rule": f"size(self.metadata.name) <= {naming.MAX_NAME_LENGTH}",
         "message": f"the name may have at most {naming.MAX_NAME_LENGTH} characters, which leaves "
         "room for the names of pods",
     },
     {
+        "fieldPath": ".metadata.name",
         "rule": f"self.metadata.name.matches('{naming.NAME_PATTERN}')",
         "message": "the name must be one of lower-case letters, digits and '-', and begin with a "
         "letter, as Services take it",
     },
     {
+        "fieldPath": ".metadata.name",
         "rule": f"!self.metadata.name.matches('-({'|'.join(naming.PARTS)})$')",
         "message": "the name ends like that of an object of another cluster; choose one that does "
         f"not end in -{', -'.join(naming.PARTS)}",

@@ -150,7 +150,6 @@ def test_examples_are_right(file: Path) -> None:
         {"executor": {"cache": {"size": "big"}}},
         {"secrets": [{"name": "v"}]},
         {"service": {"type": "Ingress"}},
-        {"redis": {"url": "redis://user:password@host"}},
         {"image": {"tag": "not a tag"}},
     ],
 )
@@ -159,6 +158,21 @@ def test_the_schema_and_the_models_refuse_the_same_fields(spec: dict[str, Any]) 
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"spec": whole}, schema(CRDS[0]))
     assert parsing.cluster("demo", whole).problems
+
+
+def test_no_refusal_of_the_api_server_shows_a_password() -> None:
+    """It says what a field held that its pattern refuses, and nothing of what an object held."""
+    redis = dict(walk(schema(CRDS[0])))[".spec.redis.url"]
+
+    assert "pattern" not in redis and not rules(redis)
+    [problem] = parsing.cluster(
+        "demo", {"manifest": MANIFEST, "redis": {"url": "redis://user:hidden@host"}}
+    ).problems
+    assert problem.path == "spec.redis.url" and "hidden" not in problem.message
+
+
+def test_rules_on_the_name_say_which_field_it_is() -> None:
+    assert {rule["fieldPath"] for rule in rules(schema(CRDS[0]))} == {".metadata.name"}
 
 
 # Rules in CEL
@@ -230,6 +244,9 @@ def test_names_that_cannot_be_are_those_that_the_operator_refuses(name: str) -> 
         ),
         (".spec.redis", {"url": "redis://r"}, True),
         (".spec.redis", {"url": "redis://r", "urlFrom": {}}, False),
+        (".spec.redis", {}, False),
+        (".spec.redis", {"url": "redis://user:password@host"}, False),
+        (".spec.redis", {"url": "http://r"}, False),
     ],
 )
 def test_rules_between_fields(path: str, value: dict[str, Any], is_right: bool) -> None:
