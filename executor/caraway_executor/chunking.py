@@ -120,7 +120,10 @@ class PartitionChunker:
         schema: pa.Schema,
         waiting_bytes: int = WAITING_BYTES,
         most_partitions: int = MOST_PARTITIONS,
+        pool: pa.MemoryPool | None = None,
     ) -> None:
+        """Take what the rows are parted by; what is gathered of a chunk is allocated from `pool`."""
+        self._pool = pool
         self._schema = plain.plain_schema(schema)
         self._parting = Parting(order.cut, schema)
         self._chunk_bytes = min(order.chunk_bytes, MOST_CHUNK_BYTES)
@@ -182,7 +185,7 @@ class PartitionChunker:
         pieces = waiting.pieces
         if len(pieces) > 1:
             # What is read back is one batch, which scans faster than many small ones.
-            pieces = plain.plain_table(pieces, pieces[0].schema).to_batches()
+            pieces = plain.plain_table(pieces, pieces[0].schema, self._pool).to_batches()
         return partition, pieces
 
     def _check_count(self) -> None:

@@ -62,6 +62,8 @@ class StoringStream:
         self._given = schema or rows.schema
         self._is_compact = schema is None and keep is None and not plain.has_views(rows.schema)
         self._keep = keep
+        # What stays is in memory that the system gave: see `stores.chunks.allocated`.
+        self._pool = pa.system_memory_pool() if keep else None
         self._home = home if keep else ""
         self._order = order
         # What is kept in memory here need not be there twice.
@@ -150,7 +152,7 @@ class StoringStream:
                 yield each
 
     async def _parted(self) -> AsyncGenerator[tuple[str, Chunk], None]:
-        chunker = PartitionChunker(self._order, self._full)
+        chunker = PartitionChunker(self._order, self._full, pool=self._pool)
         async for batch in self._rows:
             if chunker.gather(batch):
                 # Telling rows apart takes its time; a thread lets other work here go on.
@@ -175,8 +177,7 @@ class StoringStream:
         return written
 
     def _restored(self, batches: Chunk) -> Chunk:
-        pool = pa.system_memory_pool() if self._keep else None
-        compact = plain.plain_table(batches, plain.plain_schema(self._given), pool)
+        compact = plain.plain_table(batches, plain.plain_schema(self._given), self._pool)
         return [plain.restored(each, self._answer) for each in compact.to_batches()]
 
     def _own(self, task: asyncio.Task[ChunkInfo] | asyncio.Task[None]) -> None:
