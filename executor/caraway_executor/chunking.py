@@ -122,7 +122,7 @@ class PartitionChunker:
         most_partitions: int = MOST_PARTITIONS,
         pool: pa.MemoryPool | None = None,
     ) -> None:
-        """Take what the rows are parted by; what is gathered of a chunk is allocated from `pool`."""
+        """Take what the rows are parted by; chunks are allocated from `pool`."""
         self._pool = pool
         self._schema = plain.plain_schema(schema)
         self._parting = Parting(order.cut, schema)
