@@ -240,10 +240,18 @@ def _is_counting(facts: Facts) -> bool:
 
 def _missing(facts: Facts) -> list[str]:
     return [
-        f"{component} {_share(facts, component)}"
+        f"{component} {_share(facts, component)}{_unmade(facts, component)}"
         for component, wanted in facts.wish.items()
         if component not in facts.sets or facts.sets[component].ready < wanted
     ]
+
+
+def _unmade(facts: Facts, component: str) -> str:
+    """Point to where a quota, or whatever else forbids pods of a StatefulSet, can be read."""
+    there = facts.sets.get(component)
+    if there is None or not there.is_observed or there.present >= there.replicas:
+        return ""
+    return f" (not all pods are made; if that lasts, the events of '{there.name}' say why)"
 
 
 def _share(facts: Facts, component: str) -> str:

@@ -119,6 +119,18 @@ def test_a_stopped_cluster_is_as_it_should_be_and_not_ready() -> None:
     assert (told["status"], told["reason"]) == ("False", "Stopped")
 
 
+def test_where_kubernetes_makes_no_pods_its_events_are_pointed_to() -> None:
+    # A StatefulSet whose pods a ResourceQuota refuses says so nowhere else.
+    none = replace(a_set(EXECUTOR, 2, 0), present=0)
+    found = replace(facts(), sets={**facts().sets, EXECUTOR: none}, was_ready=False)
+
+    assert (
+        "executor 0/2 (not all pods are made; if that lasts, the events of 'shop-executor'"
+        in (condition(found, "Ready")["message"])
+    )
+    assert made(replace(facts(executor=1), was_ready=False))["message"] == "waits for: executor 1/2"
+
+
 def test_what_was_clamped_and_what_was_refused_is_said() -> None:
     clamped = replace(facts(), clamped=["spec.executor.replicas: 9 was lowered to 2"])
     refused = replace(facts(), refused=["spec.organization: too many"])
