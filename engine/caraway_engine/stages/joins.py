@@ -140,6 +140,18 @@ def count_conditions(rel: Rel, functions: Functions) -> int:
     return len(list(conjuncts(rel.join.expression, functions)))
 
 
+def is_own_equality(condition: Expression, left_width: int, functions: Functions) -> bool:
+    """Whether a condition is that two columns of one side are equal."""
+    call = condition.scalar_function
+    if condition.WhichOneof("rex_type") != "scalar_function":
+        return False
+    if functions.name(call.function_reference) not in _EQUALITIES:
+        return False
+    columns = [field_of(argument.value) for argument in call.arguments]
+    sides = {column is not None and column < left_width for column in columns}
+    return None not in columns and len(sides) == 1
+
+
 def equalities(rel: Rel, functions: Functions) -> list[str]:
     """Name the equality of each condition that is one."""
     if not rel.join.HasField("expression"):

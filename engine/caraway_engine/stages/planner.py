@@ -27,7 +27,7 @@ from caraway_engine.stages.relations import (
     walk,
     width,
 )
-from caraway_engine.stages.rewriting import lower_semi_joins
+from caraway_engine.stages.rewriting import lower_semi_joins, reword_own_equalities
 from caraway_engine.stages.schemas import Schemas
 from caraway_engine.stages.visits import VISITS
 
@@ -44,7 +44,8 @@ class Planner:
         self.cluster = cluster
         self.schemas = schemas
         self.functions = Functions(plan)
-        self._root = lower_semi_joins(plan.relations[0].root.input, self.functions)
+        root = reword_own_equalities(plan.relations[0].root.input, self.functions)
+        self._root = lower_semi_joins(root, self.functions)
         self.divided = divided
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}

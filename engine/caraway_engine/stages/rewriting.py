@@ -1,12 +1,17 @@
-"""Moves semi joins towards the rows that they filter, before exchanges are planned.
+"""Rewrites a plan before exchanges are planned.
 
 The engine's optimizer leaves a semi join above the joins of its left side. On one machine that
-costs little; here the rows that it would have dropped are sent to other executors first.
+costs little; here the rows that it would have dropped are sent to other executors first. So it is
+moved towards the rows that it filters.
+
+Where the condition of a join holds that two columns are equal, the engine reads from the plan
+language that one is of the left side and one of the right. That two columns of one side are equal
+is said to it in other words.
 """
 
 from collections.abc import Sequence
 
-from substrait.algebra_pb2 import Rel
+from substrait.algebra_pb2 import Expression, Rel
 
 from caraway_engine.stages import joins
 from caraway_engine.stages.functions import Functions
@@ -17,9 +22,12 @@ from caraway_engine.stages.relations import (
     kind,
     origins,
     reference,
+    walk,
     width,
     with_children,
 )
+
+_OPPOSITES = {"equal": "not_equal", "is_not_distinct_from": "is_distinct_from"}
 
 
 def lower_semi_joins(rel: Rel, functions: Functions) -> Rel:
@@ -37,6 +45,29 @@ def lower_semi_joins(rel: Rel, functions: Functions) -> Rel:
     lowered = _lowered(left, [column for column in columns if column is not None], right, keys,
                        functions)  # fmt: skip
     return rel if lowered is None else lowered
+
+
+def reword_own_equalities(rel: Rel, functions: Functions) -> Rel:
+    """Say otherwise, in the conditions of joins, that columns of one side equal each other."""
+    copy = Rel()
+    copy.CopyFrom(rel)
+    for each in walk(copy):
+        if kind(each) == "join" and each.join.HasField("expression"):
+            inside = width(each.join.left)
+            conditions = list(joins.conjuncts(each.join.expression, functions))
+            if any(joins.is_own_equality(one, inside, functions) for one in conditions):
+                reworded = [_reworded(one, inside, functions) for one in conditions]
+                each.join.expression.CopyFrom(joins.conjunction(reworded, functions))
+    return copy
+
+
+def _reworded(condition: Expression, left_width: int, functions: Functions) -> Expression:
+    if not joins.is_own_equality(condition, left_width, functions):
+        return condition
+    call = condition.scalar_function
+    opposite = _OPPOSITES[functions.name(call.function_reference)]
+    sides = [argument.value for argument in call.arguments]
+    return functions.call("not", functions.call(opposite, *sides))
 
 
 def _is_only_keys(rel: Rel, left_width: int, functions: Functions) -> bool:

@@ -374,3 +374,24 @@ SELECT l.v, r.w FROM l JOIN r ON l.k = r.k AND l.k = r.w;
 
 -- name: left join of two columns with one
 SELECT l.v, r.w FROM l LEFT JOIN r ON l.k = r.k AND l.v = r.k;
+
+-- name: left join on a condition of its left side alone, over unions
+SELECT a.k, a.s, b.w FROM (SELECT k, s, v FROM l UNION ALL SELECT k, s, w FROM r) a
+LEFT JOIN (SELECT k, s, w FROM r UNION ALL SELECT k, s, v FROM l) b ON a.k = b.k AND a.k = a.v;
+
+-- name: right join on a condition of its right side alone, over unions
+SELECT a.k, a.s, b.w FROM (SELECT k, s, v FROM l UNION ALL SELECT k, s, w FROM r) a
+RIGHT JOIN (SELECT k, s, w FROM r UNION ALL SELECT k, s, v FROM l) b ON a.k = b.k AND b.k = b.w;
+
+-- name: full join on conditions of one side each
+SELECT a.k AS ak, a.v, b.k AS bk, b.w FROM l a FULL JOIN r b ON a.k = b.k AND a.k = a.v AND b.k = b.w;
+
+-- name: left join on columns of one side that are equal or both null
+SELECT a.k, a.v, b.w FROM l a LEFT JOIN r b
+ON a.k IS NOT DISTINCT FROM b.k AND a.s IS NOT DISTINCT FROM b.s AND a.k IS NOT DISTINCT FROM a.v;
+
+-- name: anti join on a condition of one side alone
+SELECT a.k, a.v FROM l a LEFT ANTI JOIN r b ON a.k = b.k AND a.k = a.v;
+
+-- name: subquery with a join on a condition of one side alone
+SELECT k, v FROM l WHERE k <= (SELECT max(x.k) FROM l x LEFT JOIN r y ON x.k = y.k AND x.k = x.v);

@@ -191,3 +191,17 @@ def test_a_count_of_a_join_carries_no_columns_but_loses_no_rows() -> None:
     made = planned("SELECT count(*) FROM facts f LEFT JOIN dims d ON f.id < d.dim")
 
     check(made)
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
+@pytest.mark.parametrize(
+    "own", ["a.id = a.other", "b.other = b.dim", "a.dim = a.other AND a.id > 1"]
+)
+def test_columns_of_one_side_that_are_equal_are_no_pair_of_a_join(kind: str, own: str) -> None:
+    rows = "(SELECT id, dim, other FROM facts UNION ALL SELECT id, dim, amount FROM more)"
+    made = planned(
+        f"SELECT a.id, b.dim FROM {rows} a {kind} JOIN {rows} b ON a.id = b.id AND {own}",
+        lambda _stage: LARGE,
+    )
+    for stage in made.stages:
+        made.schemas._planned(stage.plan).optimized_logical_plan()
