@@ -388,7 +388,7 @@ SELECT a.k AS ak, a.v, b.k AS bk, b.w FROM l a FULL JOIN r b ON a.k = b.k AND a.
 
 -- name: left join on columns of one side that are equal or both null
 SELECT a.k, a.v, b.w FROM l a LEFT JOIN r b
-ON a.k IS NOT DISTINCT FROM b.k AND a.s IS NOT DISTINCT FROM b.s AND a.k IS NOT DISTINCT FROM a.v;
+ON (a.k IS NOT DISTINCT FROM b.k) AND (a.s IS NOT DISTINCT FROM b.s) AND (a.k IS NOT DISTINCT FROM a.v);
 
 -- name: anti join on a condition of one side alone
 SELECT a.k, a.v FROM l a LEFT ANTI JOIN r b ON a.k = b.k AND a.k = a.v;
