@@ -7,6 +7,16 @@ from caraway_operator.kube.kinds import Object, Ref
 from caraway_operator.kube.planning import digest
 from tests.kit.kube import Emulator
 
+_UNSCHEDULED = {
+    "conditions": [
+        {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": "pod has unbound immediate PersistentVolumeClaims",
+        }
+    ]
+}
 Ill = Callable[[Object], Object | None]
 """Says of a pod in which state its container is, if it does not run."""
 
@@ -19,6 +29,9 @@ class Controllers:
         self.ill: Ill = lambda _pod: None
         self.binds = True
         """Whether claims get volumes."""
+        self.is_slow = False
+        """As in a real cluster: a pod of a StatefulSet takes a step to stop and one to start, and
+        the status tells of the step before."""
 
     def step(self) -> bool:
         """Let each controller act once; returns whether anything changed."""
@@ -47,9 +60,19 @@ class Controllers:
         pods = {
             int(each["metadata"]["name"].rpartition("-")[2]): each for each in self._pods(which)
         }
+        if self.is_slow:
+            if "observedGeneration" not in status and not pods:
+                # Of a set that is new pods are seen before the first status.
+                self._make(which, object_, pods, template, partition, current)
+                return
+            self._tell(which, object_, template, partition, current)
+            for number in [number for number, pod in pods.items() if _is_leaving(pod)]:
+                self._api.remove("Pod", pods.pop(number)["metadata"]["name"])
+            for pod in pods.values():
+                self._heal(pod)
         for number in sorted(pods, reverse=True):
             if number >= replicas:
-                self._api.remove("Pod", pods.pop(number)["metadata"]["name"])
+                self._stop(pods, number)
         for number in sorted(pods, reverse=True):
             pod = pods[number]
             if number < partition or pod["metadata"]["labels"]["controller-revision-hash"] == (
@@ -58,15 +81,42 @@ class Controllers:
                 if number >= partition and not _is_ready(pod):
                     break
                 continue
-            self._api.remove("Pod", pods.pop(number)["metadata"]["name"])
+            self._stop(pods, number)
             break
-        for number in range(replicas):
+        self._make(which, object_, pods, template, partition, current)
+        if self.is_slow:
+            return
+        for pod in pods.values():
+            self._heal(pod)
+        self._tell(which, object_, template, partition, current)
+
+    def _stop(self, pods: dict[int, Object], number: int) -> None:
+        name = pods[number]["metadata"]["name"]
+        if self.is_slow:
+            self._api.edit("Pod", name, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+        else:
+            self._api.remove("Pod", pods.pop(number)["metadata"]["name"])
+
+    def _make(
+        self,
+        which: Ref,
+        object_: Object,
+        pods: dict[int, Object],
+        template: str,
+        partition: int,
+        current: str,
+    ) -> None:
+        for number in range(object_["spec"]["replicas"]):
             if number not in pods:
                 revision = template if number >= partition else current
                 pods[number] = self._pod(which, object_, f"{which.name}-{number}", revision)
-        for pod in pods.values():
-            self._heal(pod)
-        found = self._pods(which)
+                if self.is_slow:
+                    self._api.edit("Pod", f"{which.name}-{number}", status=_UNSCHEDULED)
+
+    def _tell(
+        self, which: Ref, object_: Object, template: str, partition: int, current: str
+    ) -> None:
+        found, replicas = self._pods(which), object_["spec"]["replicas"]
         updated = sum(
             each["metadata"]["labels"]["controller-revision-hash"] == template for each in found
         )
@@ -158,6 +208,10 @@ class Controllers:
             **more,
         }
         self._api.edit(object_["kind"], object_["metadata"]["name"], status=status)
+
+
+def _is_leaving(pod: Object) -> bool:
+    return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def _is_ready(pod: Object) -> bool:

@@ -48,6 +48,29 @@ async def test_an_image_is_rolled_out_one_executor_at_a_time() -> None:
         await at.settle()
 
 
+async def test_where_pods_take_their_time_nothing_is_removed_and_no_rollout_is_stopped() -> None:
+    async with bench() as at:
+        at.controllers.is_slow = True
+        await up(at, replicas=3)
+        assert not [each for each in at.api.log if each.startswith("DELETE Pod")]
+
+        at.change(image={"tag": "2"})
+        stops = []
+        for _ in range(80):
+            await at.turn()
+            told = at.condition("RolledOut")
+            stops += [told] if told["message"].startswith("stopped") else []
+            if at.status()["phase"] == "Ready" and images(at, "state") == ["2"]:
+                break
+
+        assert {part: set(images(at, part)) for part in ("executor", "state")} == {
+            "executor": {"2"},
+            "state": {"2"},
+        }
+        assert not [each for each in stops if each["reason"] == "ProgressDeadlineExceeded"]
+        await at.settle()
+
+
 async def test_a_bad_image_stops_and_says_why_and_the_rest_serves() -> None:
     async with bench() as at:
         at.controllers.ill = bad_image

@@ -123,9 +123,12 @@ class Election:
         try:
             async with asyncio.timeout(self._times.answer_s):
                 return await self._attempt()
-        except (errors.KubeError, TimeoutError) as error:
-            logger.warning("Lease not renewed", extra={"reason": str(error)})
-            return False
+        except TimeoutError:
+            reason = f"the API did not answer within {self._times.answer_s:g} s"
+        except errors.KubeError as error:
+            reason = error.message
+        logger.warning("Lease not renewed", extra={"reason": reason})
+        return False
 
     async def _attempt(self) -> bool:
         started = self._clock()
