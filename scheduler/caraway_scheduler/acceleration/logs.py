@@ -4,13 +4,14 @@ What is kept when a log has become part of its base are the places in their sour
 to each key, so that changes that come late, or twice, are still told from new ones.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_core.changes import OFFSET, OP, SOURCE_BYTES, Log, Op
+from caraway_core.changes import OFFSET, OP, SOURCE_BYTES, WITHOUT_KEY, Log, LogEntry, Op
 from caraway_core.protocols.results import ResultStore
 
 MOST_ENTRIES = 64
@@ -18,6 +19,7 @@ SMALL_ROWS = 8192
 LEAST_GATHERED = 4
 MOST_GATHERED = 64 * 1024
 MOST_REMEMBERED = 200_000
+ROWS_AT_ONCE = 500_000
 _AFTER: dict[int, Op] = {
     Op.UPSERT: Op.SEEN,
     Op.KEEP: Op.SEEN,
@@ -58,10 +60,37 @@ async def read(results: ResultStore, log: Log) -> pa.Table:
     return pa.Table.from_batches(batches)
 
 
+async def remember(results: ResultStore, log: Log, keys: Sequence[str]) -> pa.Table | None:
+    """Return what `remembered` does of a whole log, of which only a part is in memory at once.
+
+    Raises:
+        ExecutionError: an entry is missing or damaged.
+    """
+    found: pa.Table | None = None
+    for part in _parts(log):
+        rows = await read(results, part)
+        if found is not None:
+            rows = pa.concat_tables([found, rows])
+        found = await asyncio.to_thread(remembered, rows, keys)
+    return found
+
+
+def _parts(log: Log) -> Iterator[Log]:
+    part: list[LogEntry] = []
+    for entry in log:
+        part.append(entry)
+        if sum(each.chunk.row_count for each in part) >= ROWS_AT_ONCE:
+            yield tuple(part)
+            part = []
+    if part:
+        yield tuple(part)
+
+
 def remembered(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
     """Return, for each key and source, the change with the greatest offset; None if there is none.
 
     Of each source also its last TRUNCATE, whose key is NULL: what is older must not come back.
+    These are few, and all of them are kept.
     """
     placed = rows.filter(pc.is_valid(rows[OFFSET]))
     if not placed.num_rows or not keys:
@@ -70,14 +99,16 @@ def remembered(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
     ops = placed[OP].to_pylist()
     columns = [placed[key].to_pylist() for key in keys]
     last: dict[tuple[Any, ...], int] = {}
+    emptied: dict[tuple[Any, ...], int] = {}
     for number, (offset, op, *key) in enumerate(zip(offsets, ops, *columns, strict=True)):
         if op not in _AFTER:
             continue
         at = (offset[:SOURCE_BYTES], *key)
-        known = last.pop(at, None)
+        found = emptied if op in WITHOUT_KEY else last
+        known = found.pop(at, None)
         # Put last: what was changed longest ago is forgotten first.
-        last[at] = number if known is None or offset >= offsets[known] else known
-    chosen = list(last.values())[-MOST_REMEMBERED:]
+        found[at] = number if known is None or offset >= offsets[known] else known
+    chosen = [*emptied.values(), *list(last.values())[-MOST_REMEMBERED:]]
     if not chosen:
         return None
     kept = placed.take(pa.array(chosen))

@@ -160,8 +160,7 @@ class Upkeep:
         keys = self._head.subject.keys
         if keys is None or not before.read_log:
             return ()
-        rows = await logs.read(self._results, before.read_log)
-        found = await asyncio.to_thread(logs.remembered, rows, keys.primary)
+        found = await logs.remember(self._results, before.read_log, keys.primary)
         return () if found is None else (await self._write(found, made_ms=0),)
 
     async def _write(self, rows: pa.Table, made_ms: int | None = None) -> LogEntry:

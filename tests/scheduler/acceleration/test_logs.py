@@ -1,9 +1,16 @@
 """What is kept of a log that has become part of its base."""
 
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
 import pyarrow as pa
+import pytest
 
 from caraway_core.changes import OFFSET, OP, Log, LogEntry, Op, log_schema
 from caraway_core.protocols.results import ChunkInfo
+from caraway_plugins.stores.folder import FolderResultStore
 from caraway_scheduler.acceleration import logs
 
 SCHEMA = log_schema(pa.schema([("id", pa.int64()), ("v", pa.string())]))
@@ -66,6 +73,46 @@ def test_a_truncate_does_not_make_older_changes_new() -> None:
     assert kept((None, Op.EMPTIED, at(9)), (None, Op.TRUNCATE, at(20))) == [
         (None, Op.EMPTIED, at(20))
     ]
+
+
+def test_a_truncate_outlives_all_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MOST_REMEMBERED", 2)
+    found = kept((None, Op.TRUNCATE, at(9)), *((n, Op.UPSERT, at(10 + n)) for n in range(5)))
+    assert found == [(None, Op.EMPTIED, at(9)), (3, Op.SEEN, at(13)), (4, Op.SEEN, at(14))]
+
+
+async def test_of_a_long_log_a_part_at_a_time_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes: list[Row] = [(None, Op.TRUNCATE, at(1))]
+    chance = random.Random(3)
+    for number in range(100):
+        op = chance.choice((Op.UPSERT, Op.DELETE))
+        changes.append((chance.randrange(20), op, at(chance.randrange(2, 200))))
+        changes.append((None, Op.TRUNCATE, at(number + 2, b"source-2")))
+    wanted = kept(*changes)
+    results, log = FolderResultStore(tmp_path), []
+    for number in range(0, len(changes), 4):
+        batches = table(*changes[number : number + 4]).to_batches()
+        chunk = await results.write_chunk("log", number, SCHEMA, batches)
+        log.append(LogEntry(replace(chunk, key="log")))
+    most = 0
+    whole = logs.remembered
+
+    def counting(rows: pa.Table, keys: Sequence[str]) -> pa.Table | None:
+        nonlocal most
+        most = max(most, rows.num_rows)
+        return whole(rows, keys)
+
+    monkeypatch.setattr(logs, "remembered", counting)
+    monkeypatch.setattr(logs, "ROWS_AT_ONCE", 12)
+    found = await logs.remember(results, tuple(log), ("id",))
+    assert found is not None and most <= 20 + 2 + 12
+    rows = [(each["id"], Op(each[OP]), each[OFFSET]) for each in found.to_pylist()]
+    assert sorted(rows, key=str) == sorted(wanted, key=str)
+    # What was changed longest ago goes first, so the order counts.
+    keys = [each for each in rows if each[0] is not None]
+    assert keys == [each for each in wanted if each[0] is not None]
 
 
 def log(*rows: int) -> Log:
