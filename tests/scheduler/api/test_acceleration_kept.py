@@ -1,0 +1,55 @@
+"""A runtime says which accelerated datasets its manifest names, so that others leave their rows."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from caraway_core.ids import TableName
+from caraway_scheduler.acceleration import service
+from caraway_scheduler.acceleration.marks import Mark
+from caraway_scheduler.acceleration.unkept import Unkept
+from tests.kit.deadlines import eventually
+from tests.kit.runtime import running
+from tests.scheduler.api.test_acceleration import write
+
+ORDERS, BROKEN = TableName("orders"), TableName("broken")
+MANIFEST = """
+        datasets:
+          - from: file:orders.parquet
+            name: orders
+            acceleration: {enabled: true}
+          - from: file:orders.parquet
+            name: broken
+            acceleration: {enabled: true, refresh_sql: SELECT * FROM somewhere_else}
+    """
+
+
+async def test_datasets_of_the_manifest_are_marked_also_those_that_cannot_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(service, "Unkept", partial(Unkept, every_s=0.01))
+    write(tmp_path, 10)
+    async with running(tmp_path, MANIFEST) as runtime:
+        accelerations = runtime.services.accelerations
+        assert accelerations is not None
+        marks = accelerations._versions.marks
+
+        async def renewed(name: TableName, since: Mark | None = None) -> Mark | None:
+            mark = await marks.read(name)
+            return mark if since is None or (mark and mark.revision > since.revision) else None
+
+        for name in (ORDERS, BROKEN):
+            mark = await eventually(partial(renewed, name), f"{name} is marked")
+            assert await eventually(partial(renewed, name, mark), f"{name} is marked again")
+        assert runtime.services.catalog.datasets[BROKEN].error is not None
+
+        accelerations.end(BROKEN)
+        mark = await marks.read(ORDERS)
+        for _ in range(2):  # The first may be of a round that was under way.
+            mark = await eventually(partial(renewed, ORDERS, mark), "a round has ended")
+        last = await marks.read(BROKEN)
+        for _ in range(2):
+            mark = await eventually(partial(renewed, ORDERS, mark), "another round has ended")
+        assert await marks.read(BROKEN) == last
