@@ -131,11 +131,11 @@ class Overtaken:
         self.times = 0
         make = Maker.make
 
-        async def overtaken(maker: Maker, *args: Any) -> Any:
+        async def overtaken(maker: Maker, *args: Any, **options: Any) -> Any:
             if self.runtime is not None:
                 self.times += 1
                 await send(self.runtime, *changes)
-            return await make(maker, *args)
+            return await make(maker, *args, **options)
 
         monkeypatch.setattr(Maker, "make", overtaken)
 
