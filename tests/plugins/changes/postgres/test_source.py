@@ -263,11 +263,16 @@ async def test_confirmed_log_is_let_go_of(followed: Followed) -> None:
         await feed.load()
         followed.sql("INSERT INTO $t VALUES (3, 'three')")
         batch = await feed.next()
-    ((confirmed,),) = followed.server.rows(
-        "SELECT confirmed_flush_lsn::text FROM pg_replication_slots "
-        f"WHERE slot_name = 'caraway_{followed.table}'"
-    )
-    assert f'"lsn":"{confirmed}"' in batch.position
+
+    async def is_confirmed() -> bool:
+        ((confirmed,),) = followed.server.rows(
+            "SELECT confirmed_flush_lsn::text FROM pg_replication_slots "
+            f"WHERE slot_name = 'caraway_{followed.table}'"
+        )
+        return f'"lsn":"{confirmed}"' in batch.position
+
+    # The server reads what it was told when it comes to it.
+    await eventually(is_confirmed, "the server was told how far changes were read")
 
 
 async def test_a_lost_slot_is_told_and_rows_are_read_anew(followed: Followed) -> None:
