@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import yaml
@@ -66,37 +67,41 @@ def share(limit: int | None, schedulers: int) -> int | None:
 
 
 class TokenBucket:
-    """Lets so many through a second, and those of one second at once."""
+    """Lets so many through a second, and those of one second at once. For any thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate: float | None = None
         self._clock = clock
         self._tokens = 0.0
         self._at = 0.0
+        self._lock = Lock()
 
     def refill_at(self, rate: float | None) -> None:
         """Let so many through from now on; None lets everybody through."""
-        if rate == self.rate:
-            return
-        if rate is not None:
-            # Who raises or lowers a limit gives away no second burst.
-            self._tokens = _burst(rate) if self.rate is None else min(self._left(), _burst(rate))
-            self._at = self._clock()
-        self.rate = rate
+        with self._lock:
+            if rate == self.rate:
+                return
+            if rate is not None:
+                # Who raises or lowers a limit gives away no second burst.
+                left = _burst(rate) if self.rate is None else self._left(self.rate)
+                self._tokens = min(left, _burst(rate))
+                self._at = self._clock()
+            self.rate = rate
 
     def take(self) -> float:
         """Take a token if there is one: 0.0, else the seconds until there will be."""
-        if self.rate is None:
-            return 0.0
-        self._tokens, self._at = self._left(), self._clock()
-        if self._tokens >= 1.0:
-            self._tokens -= 1.0
-            return 0.0
-        return (1.0 - self._tokens) / self.rate
+        with self._lock:
+            rate = self.rate
+            if rate is None:
+                return 0.0
+            self._tokens, self._at = self._left(rate), self._clock()
+            if self._tokens >= 1.0:
+                self._tokens -= 1.0
+                return 0.0
+            return (1.0 - self._tokens) / rate
 
-    def _left(self) -> float:
-        assert self.rate is not None
-        return min(_burst(self.rate), self._tokens + (self._clock() - self._at) * self.rate)
+    def _left(self, rate: float) -> float:
+        return min(_burst(rate), self._tokens + (self._clock() - self._at) * rate)
 
 
 def _burst(rate: float) -> float:
@@ -109,6 +114,11 @@ class InForce:
 
     bucket: TokenBucket = field(default_factory=TokenBucket)
     request_timeout_s: float | None = None
+
+
+def too_many(rate: float) -> str:
+    """Word the refusal of a request that comes too soon."""
+    return f"more than {rate:g} requests a second; the limit api_rps allows no more"
 
 
 def retry_after(wait_s: float) -> str:

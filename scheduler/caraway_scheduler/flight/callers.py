@@ -6,11 +6,14 @@ from typing import Protocol
 
 from pyarrow import flight
 
+from caraway_scheduler import limits
 from caraway_scheduler.access import ANONYMOUS, Principal
 from caraway_scheduler.flight import identities, statuses
 from caraway_scheduler.flight.identities import Headers, Identities
 from caraway_scheduler.history import spans
+from caraway_scheduler.limits import InForce
 from caraway_scheduler.queries.service import QueryRequest
+from caraway_scheduler.tallies import Tallies
 
 KEY = "caller"
 _AGENT_HEADERS = ("x-spice-user-agent", "user-agent")
@@ -66,11 +69,18 @@ def of(context: flight.ServerCallContext) -> Caller:
 
 
 class Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has no types
-    """Refuses calls without a valid key where keys are configured."""
+    """Refuses calls without a valid key where keys are configured, and those that are too many.
 
-    def __init__(self, known: Identities, handshake: "Handshake") -> None:
+    A handshake counts as nothing: it asks for nothing yet.
+    """
+
+    def __init__(
+        self, known: Identities, handshake: "Handshake", in_force: InForce, tallies: Tallies
+    ) -> None:
         self._known = known
         self._handshake = handshake
+        self._in_force = in_force
+        self._tallies = tallies
 
     def start_call(self, info: flight.CallInfo, headers: Headers) -> Caller:
         credential = identities.credential(headers)
@@ -82,7 +92,19 @@ class Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has 
         principal = self._known.identify(credential)
         if principal is None:
             raise statuses.Unauthenticated(_WRONG_KEY if credential else _NO_KEY)
+        if not is_handshake:
+            # Behind the keys, as over HTTP.
+            self._count()
         return Caller(principal, headers, self._open(principal) if is_handshake else None)
+
+    def _count(self) -> None:
+        bucket = self._in_force.bucket
+        if wait_s := bucket.take():
+            self._tallies.limited_requests["api_rps",] += 1
+            wait = limits.retry_after(wait_s)
+            # Arrow has no way to send RESOURCE_EXHAUSTED.
+            text = f"{limits.too_many(bucket.rate or 0)}; try again in {wait} s"
+            raise statuses.Unavailable(text)
 
     def _open(self, principal: Principal) -> dict[str, str]:
         session_id = self._known.sessions.open(principal)

@@ -58,7 +58,7 @@ class FlightEndpoint:
                 self._bridge,
                 self._waiting,
                 f"{scheme}://{self._address}",
-                Gate(known, handshake),
+                Gate(known, handshake, self._services.limits, self._services.tallies),
                 handshake,
                 self._tls,
             )

@@ -256,3 +256,28 @@ async def test_many_clients_at_once() -> None:
         await server.idle()
         assert server.services.queries.admission.running == 0
     assert {table.num_rows for table in tables} == {1_000_000}
+
+
+async def test_calls_that_are_too_many_are_turned_away_behind_the_keys() -> None:
+    async with serving(keys=KEYS) as server:
+        bucket, tallies = server.services.limits.bucket, server.services.tallies
+
+        def ask(connected: Any) -> object:
+            return connected.do_get(flight.Ticket(b"SELECT 1 AS one"), bearer("reader")).read_all()
+
+        def handshake(connected: Any) -> object:
+            return connected.authenticate_basic_token("", "reader")
+
+        bucket.refill_at(0.01)
+        with pytest.raises(flight.FlightUnauthenticatedError):
+            await server.ask(query("SELECT 1"))
+        await server.ask(handshake)
+        await server.ask(ask)
+        with pytest.raises(
+            flight.FlightUnavailableError,
+            match=r"more than 0\.01 requests a second; the limit api_rps.*try again in \d+ s",
+        ):
+            await server.ask(ask)
+        assert tallies.limited_requests["api_rps",] == 1
+        bucket.refill_at(None)
+        await server.ask(ask)

@@ -28,8 +28,8 @@ class Limiting:
         bucket = self._in_force.bucket
         if wait_s := bucket.take():
             self._tallies.limited_requests["api_rps",] += 1
-            text = f"more than {bucket.rate:g} requests a second; the limit api_rps allows no more"
-            refusal = _worded(scope, 429, text, {"Retry-After": limits.retry_after(wait_s)})
+            text, wait = limits.too_many(bucket.rate or 0), limits.retry_after(wait_s)
+            refusal = _worded(scope, 429, text, {"Retry-After": wait})
             await refusal(scope, receive, send)
             return
         timeout_s = self._in_force.request_timeout_s
