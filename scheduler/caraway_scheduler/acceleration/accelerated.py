@@ -25,7 +25,8 @@ from caraway_scheduler.acceleration.feed import Feed
 from caraway_scheduler.acceleration.following import Following
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.ingesting import Ingest, StreamStoppedError
-from caraway_scheduler.acceleration.keeper import Keeper, Plan
+from caraway_scheduler.acceleration.keeper import Keeper
+from caraway_scheduler.acceleration.reloading import Plan
 from caraway_scheduler.acceleration.snapshotting import Snapshotting
 from caraway_scheduler.acceleration.upkeep import Upkeep
 

@@ -5,7 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -14,48 +14,19 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
-from caraway_core.partitions.keys import Bucket, ByExpression, PartitionBy
-from caraway_scheduler.acceleration import columns, partitioning, refreshing
 from caraway_scheduler.acceleration import refresh_events as events
+from caraway_scheduler.acceleration import refreshing
 from caraway_scheduler.acceleration.counting import Counted, Counting, Ended
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Stored
-from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.refreshing import Refreshes
-from caraway_scheduler.acceleration.schedule import Timetable
+from caraway_scheduler.acceleration.reloading import Plan, Reloading
 from caraway_scheduler.acceleration.version import Version
 from caraway_scheduler.acceleration.versions import CLAIM_TTL_S
 
 logger = logging.getLogger(__name__)
 _CLAIM_EVERY_S = CLAIM_TTL_S / 4
-_MOST_PARTS = 32
-"""So many loads make one version before it is written anew."""
 Tell = Callable[[TableName, Refreshes, Stored], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Bucketed:
-    """Rows are parted by buckets of a column, or are all in one."""
-
-    column: str
-    is_one: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a dataset asks for.
-
-    Rows are parted by `partition_by`, or as `bucketed` says, or not at all.
-    """
-
-    name: TableName
-    timetable: Timetable
-    settings: events.Settings
-    recipe: Recipe
-    partition_by: PartitionBy = field(default_factory=PartitionBy)
-    bucketed: Bucketed | None = None
-    reopens: bool = False
-    """Whether the version of an earlier life of the process needs no refresh at the start."""
 
 
 class Keeper:
@@ -77,11 +48,9 @@ class Keeper:
         self._plan = plan
         self._head = head
         self._tell = tell
-        self._schema = schema
-        self._size_bytes = size_bytes
+        self._reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
         self._clock = clock
         self._counting = counting or Counting()
-        self._renew = renew
         self._counted: Counted | None = None
         self._state = self._said = Refreshes(plan.name, plan.settings)
         # None: the source can be read now.
@@ -295,78 +264,13 @@ class Keeper:
             ours = await head.look()
             await head.show()
         before = head.held
-        version = await head.load(await self._version(begin, ours.version if ours else None))
+        version = await head.load(
+            await self._reloading.version(begin, ours.version if ours else None)
+        )
         async with head.moving:
             await head.flip(before, version)
             await head.show()
         return version.number
-
-    async def _version(self, begin: events.Begin, before: Version | None) -> Version:
-        """Have the rows of the next version stored."""
-        if self._renew is not None:
-            # A source of other columns by now would be read as if it had the ones it had.
-            await self._renew(self._plan.name)
-        recipe, source, now = self._plan.recipe, self._schema(self._plan.name), self._clock()
-        cut = self._cut(before)
-        # The columns of a view are known when it is read.
-        if begin.refresh_sql is None and len(source):
-            self._check(source)
-        if begin.mode == "full" or before is None:
-            return await self._stored_anew(recipe.full(begin.refresh_sql, source, now), cut)
-        if begin.refresh_sql is None:
-            columns.check_there(self._plan.name, source, before.schema)
-        newest = await self._head.maker.number(recipe.newest(before.schema))
-        args = (begin.refresh_sql, source, before.schema, newest, now)
-        if not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
-            return await self._stored_anew(recipe.append(*args), cut, before)
-        sql = recipe.added(*args)
-        part = await self._head.make(sql, self._progressed, cut)
-        if not part.schema.equals(before.schema):
-            return await self._stored_anew(recipe.append(*args), cut, before)
-        parts = (*before.parts, part) if part.chunks else before.parts
-        return self._head.next(before, parts=parts, made_at=now, sql=sql)
-
-    def _check(self, source: pa.Schema) -> None:
-        """Look whether the source has the columns that the manifest names.
-
-        Raises:
-            DatasetError: it has not, or they are of a type that they must not be of.
-        """
-        plan, recipe = self._plan, self._plan.recipe
-        terms = plan.partition_by.terms
-        parting = [term.column for term in terms if not isinstance(term, ByExpression)]
-        for key, names in (
-            ("primary_key", recipe.primary_key),
-            ("partition_by", parting),
-            ("sort_by", recipe.sort_by),
-        ):
-            columns.check_named(plan.name, source, key, names)
-        if plan.settings.refresh_mode == "append":
-            recipe.check_time(source)
-
-    async def _stored_anew(
-        self, sql: str, cut: PartitionBy, base: Version | None = None
-    ) -> Version:
-        """Have all rows stored; those of the base are among them, with its log."""
-        head = self._head
-        logs = {base.key: base.read_log} if base is not None else {}
-        part = await head.make(sql, self._progressed, cut, logs)
-        if base is not None:
-            columns.check_kept(self._plan.name, base.schema, part.schema)
-        return head.anew(part, sql, cut)
-
-    def _cut(self, before: Version | None) -> PartitionBy:
-        """Say by what rows are parted; a number of buckets is chosen once and kept."""
-        plan = self._plan
-        if plan.bucketed is None:
-            return plan.partition_by
-        if before is not None:
-            return before.cut
-        size_bytes, cores = self._size_bytes(plan.name), self._head.maker.cores
-        buckets = partitioning.default_buckets(size_bytes, 0, cores)
-        if plan.bucketed.is_one:
-            buckets = 1
-        return PartitionBy((Bucket(buckets, plan.bucketed.column),))
 
     async def _show(self) -> None:
         async with self._head.moving:

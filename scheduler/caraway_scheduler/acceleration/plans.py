@@ -12,8 +12,8 @@ from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration import statements
 from caraway_scheduler.acceleration.backoff import Retries
 from caraway_scheduler.acceleration.head import Subject
-from caraway_scheduler.acceleration.keeper import Bucketed, Plan
 from caraway_scheduler.acceleration.recipes import Recipe
+from caraway_scheduler.acceleration.reloading import Bucketed, Plan
 from caraway_scheduler.acceleration.schedule import Cron, Interval, Schedule, Timetable
 from caraway_scheduler.catalog.states import ReadyState
 

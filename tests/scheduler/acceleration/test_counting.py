@@ -22,10 +22,11 @@ from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.backoff import Retries
 from caraway_scheduler.acceleration.counting import Counting, Ended
 from caraway_scheduler.acceleration.head import Head, Subject
-from caraway_scheduler.acceleration.keeper import Keeper, Plan
+from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.refresh_events import RunNumber
+from caraway_scheduler.acceleration.reloading import Plan
 from caraway_scheduler.acceleration.schedule import Timetable
 from caraway_scheduler.acceleration.versions import Versions
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

@@ -20,10 +20,11 @@ from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.backoff import Retries
 from caraway_scheduler.acceleration.head import Head, Subject
-from caraway_scheduler.acceleration.keeper import Keeper, Plan
+from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker, Stored
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.refreshing import Refreshes
+from caraway_scheduler.acceleration.reloading import Plan
 from caraway_scheduler.acceleration.schedule import Timetable
 from caraway_scheduler.acceleration.versions import CLAIM_TTL_S, Versions
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
@@ -53,6 +54,12 @@ class Kept:
             return version is not None and version.number >= number
 
         await eventually(look, f"version {number} is shown")
+
+    async def is_well(self) -> None:
+        async def look() -> bool:
+            return not self.keeper.state.error
+
+        await eventually(look, "the failure is over")
 
     async def fails(self) -> str:
         async def look() -> str:
@@ -212,7 +219,7 @@ async def test_failure_leaves_the_version(tmp_path: Path) -> None:
         assert one.keeper.version.number == 1
         one.ask()
         await one.at(2)
-        assert one.keeper.state.error == ""
+        await one.is_well()
 
 
 async def test_refresh_that_lost_its_claim_does_not_take_a_later_one_back(tmp_path: Path) -> None:
