@@ -29,7 +29,7 @@ class Chunker:
         self._most_bytes = most_bytes
         self._is_first = True
         self._waiting: Chunk = []
-        self._rows = self._size_bytes = 0
+        self._rows = self._size_bytes = self._past_bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[Chunk]:
         """Take a batch, and yield the chunks that are full with it."""
@@ -50,10 +50,12 @@ class Chunker:
         if self._size_bytes >= self._most_bytes:
             return True
         is_long = self._rows >= self._order.first_rows
-        return is_long and (self._is_first or self._size_bytes >= self._order.chunk_bytes)
+        enough = self._order.enough_bytes(self._past_bytes)
+        return is_long and (self._is_first or self._size_bytes >= enough)
 
     def _taken(self) -> Chunk:
         taken, self._waiting = self._waiting, []
+        self._past_bytes += self._size_bytes
         self._rows = self._size_bytes = 0
         self._is_first = False
         return taken
@@ -61,10 +63,11 @@ class Chunker:
     def _pieces(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         if not batch.num_rows:
             return
-        if batch.nbytes < _FAR_LARGER * self._order.chunk_bytes:
+        enough = self._order.enough_bytes(self._past_bytes)
+        if batch.nbytes < _FAR_LARGER * enough:
             yield batch
             return
-        fitting = batch.num_rows * self._order.chunk_bytes // batch.nbytes
+        fitting = batch.num_rows * enough // batch.nbytes
         most = max(1, batch.num_rows * self._most_bytes // batch.nbytes)
         step = min(most, max(self._order.first_rows, fitting))
         for start in range(0, batch.num_rows, step):
@@ -81,7 +84,7 @@ class Gathering:
         self._order = order
         self._is_first = True
         self._waiting: Chunk = []
-        self._rows = self._size_bytes = 0
+        self._rows = self._size_bytes = self._past_bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Chunk:
         """Take a batch, and return what was gathered, if it is enough with it."""
@@ -92,11 +95,13 @@ class Gathering:
         # Views count the whole of the text that they are a part of, so this is never too little.
         self._size_bytes += batch.nbytes
         is_long = self._is_first and self._rows >= self._order.first_rows
-        return self.rest() if is_long or self._size_bytes >= self._order.chunk_bytes else []
+        enough = self._order.enough_bytes(self._past_bytes)
+        return self.rest() if is_long or self._size_bytes >= enough else []
 
     def rest(self) -> Chunk:
         """Return what is gathered."""
         gathered, self._waiting = self._waiting, []
+        self._past_bytes += self._size_bytes
         self._rows = self._size_bytes = 0
         self._is_first = False
         return gathered
@@ -126,7 +131,8 @@ class PartitionChunker:
         self._pool = pool
         self._schema = plain.plain_schema(schema)
         self._parting = Parting(order.cut, schema)
-        self._chunk_bytes = min(order.chunk_bytes, MOST_CHUNK_BYTES)
+        # Partitions are dealt out whole, so that their chunks may be large from the first on.
+        self._chunk_bytes = min(order.grown_bytes or order.chunk_bytes, MOST_CHUNK_BYTES)
         self._waiting_bytes = waiting_bytes
         self._most_partitions = most_partitions
         self._gathered: Chunk = []

@@ -67,3 +67,28 @@ def test_no_more_is_gathered_than_a_chunk_holds_and_the_first_rows_are_given_soo
     assert given == [0, 0, 2, 0, 0, 3, 1, 0]
     assert [batch.num_rows for batch in gathering.rest()] == [4]
     assert gathering.rest() == []
+
+
+def test_chunks_grow_with_what_is_stored_before_them() -> None:
+    grown = StoreOrder(ORDER.place, "k", first_rows=10, chunk_bytes=800, grown_bytes=8_000)
+    chunker = Chunker(grown)
+    sizes = [
+        sum(piece.nbytes for piece in chunk)
+        for _ in range(20_000)
+        for chunk in chunker.add(numbers(10))
+    ]
+    assert sizes[0] == 80
+    assert sizes[1:8] == [800] * 7
+    assert sizes[1:] == sorted(sizes[1:]) and sizes[-1] == 8_000
+    for number, size in enumerate(sizes[1:], 1):
+        assert size <= max(800, sum(sizes[:number]) // 8 + 80)
+
+
+def test_what_was_gathered_for_a_grown_chunk_is_one() -> None:
+    grown = StoreOrder(ORDER.place, "k", first_rows=10, chunk_bytes=800, grown_bytes=8_000)
+    chunker = Chunker(grown)
+    for _ in range(20_000):
+        list(chunker.add(numbers(10)))
+    list(chunker.rest())
+    (chunk,) = chunker.add(numbers(1_500))
+    assert [piece.num_rows for piece in chunk] == [1_500]

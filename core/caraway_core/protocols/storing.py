@@ -20,9 +20,11 @@ FIRST_ROWS = 10_000
 CHUNK_BYTES = 3 * 1024 * 1024
 """Every later chunk is closed at so many bytes, but not before it has `FIRST_ROWS` rows. Most then
 fit in the 4 MiB that gRPC clients take in one message."""
-KEPT_CHUNK_BYTES = 16 * 1024 * 1024
-"""Chunks that executors keep in memory are closed at so many bytes: each is dealt out, named in
-every task over it, and brought to disk by itself."""
+GROWN_CHUNK_BYTES = 16 * 1024 * 1024
+"""To so many bytes chunks of datasets grow: each is dealt out, named in every task over it, and
+brought to disk by itself. Small datasets must have enough of them to be dealt out evenly."""
+_GROWTH = 8
+"""A chunk is no larger than that part of what is stored before it, but for small ones."""
 MOST_CHUNK_BYTES = 32 * 1024 * 1024
 """At so many bytes any chunk is closed: rows may be so wide that 10,000 do not fit in memory."""
 MOST_PARTITIONS = 1_000
@@ -58,12 +60,19 @@ class StoreOrder:
     attempt: int = 0
     first_rows: int = FIRST_ROWS
     chunk_bytes: int = CHUNK_BYTES
+    grown_bytes: int | None = None
+    """Up to what chunks grow beyond that, the more is stored."""
     cut: PartitionBy = field(default_factory=PartitionBy)
     """What parts the rows: no chunk then holds rows of two partitions. The values of terms that
     are expressions are in the last columns of the answer, in order, which are not stored."""
     is_kept: bool = False
     """Whether the rows are going to be read where they are made, and so stay in memory there, for
     as long as somebody is likely to come for them."""
+
+    def enough_bytes(self, stored_bytes: int) -> int:
+        """Return at how many bytes a chunk is closed, behind so many bytes of others."""
+        grown = min(stored_bytes // _GROWTH, self.grown_bytes or 0)
+        return max(self.chunk_bytes, grown)
 
 
 @dataclass(frozen=True, slots=True)

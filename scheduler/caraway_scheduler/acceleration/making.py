@@ -18,7 +18,7 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.dispatch import Dispatch, Statement
-from caraway_core.protocols.storing import KEPT_CHUNK_BYTES, StoredChunk, StoreOrder, in_order
+from caraway_core.protocols.storing import GROWN_CHUNK_BYTES, StoredChunk, StoreOrder, in_order
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.acceleration.version import Part
 from caraway_scheduler.queries import storing
@@ -106,7 +106,7 @@ class Maker:
                 self._place,
                 key,
                 cut=cut,
-                chunk_bytes=KEPT_CHUNK_BYTES,
+                grown_bytes=GROWN_CHUNK_BYTES,
                 is_kept=is_kept,
             )
             statement = Statement(sql, {}, store=order, in_background=True, logs=logs)
