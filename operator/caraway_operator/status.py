@@ -147,7 +147,7 @@ def _coming(facts: Facts, trouble: Trouble | None) -> _Said:
         return _Said("Pending", "; ".join(facts.failures))
     if trouble is None:
         waiting = ", ".join(_missing(facts))
-        return _Said("Creating", f"waits for: {waiting}" if waiting else "")
+        return _Said("Creating", f"waits for: {waiting}" if waiting else "; ".join(facts.failures))
     phase = "Pending" if trouble.reason in _PENDING else "Failed"
     return _Said(phase, trouble.message)
 

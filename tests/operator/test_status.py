@@ -131,6 +131,15 @@ def test_where_kubernetes_makes_no_pods_its_events_are_pointed_to() -> None:
     assert made(replace(facts(executor=1), was_ready=False))["message"] == "waits for: executor 1/2"
 
 
+def test_what_keeps_a_cluster_from_being_made_is_said_in_its_message() -> None:
+    # Objects of an earlier cluster of the name are still there.
+    found = replace(facts(), wish={}, was_ready=False, failures=["waiting until it is gone"])
+
+    assert (made(found)["phase"], made(found)["message"]) == (
+        "Creating", "waiting until it is gone",
+    )  # fmt: skip
+
+
 def test_what_was_clamped_and_what_was_refused_is_said() -> None:
     clamped = replace(facts(), clamped=["spec.executor.replicas: 9 was lowered to 2"])
     refused = replace(facts(), refused=["spec.organization: too many"])
