@@ -306,8 +306,8 @@ def test_the_last_executor_is_waited_for_by_name_and_for_as_long_as_any() -> Non
         sim.turn()
     scene = replace(sim.scene(), now=1e9, step="executors:shop-executor-0", since=1e9)
     gone = [pod for pod in scene.pods if pod.name != f"{NAME}-0"]
-    scene = replace(scene, pods=gone, sets=scene.sets | {EXECUTOR: replace(
-        scene.sets[EXECUTOR], present=2, ready=2, updated=2)})  # fmt: skip
+    late = replace(scene.sets[EXECUTOR], present=2, ready=2, updated=2)
+    scene = replace(scene, pods=gone, sets={**scene.sets, EXECUTOR: late})
 
     found = rollout.decide(scene)
     again = rollout.decide(replace(scene, step=found.step, since=found.since, now=1e9 + 5))
