@@ -3,6 +3,8 @@
 #
 #   docker build -t caraway:0.1.0 .
 #
+# Nothing in it needs BuildKit. `buildah` and `podman build` want `--format docker` for the health checks.
+#
 # Packages come from the index that pip knows, or from --build-arg PIP_INDEX_URL=..., which stays in
 # stages that no image carries.
 ARG PYTHON_IMAGE=python:3.11-slim

@@ -1,6 +1,7 @@
 """compose.yaml: its references hold, and its processes get flags that the command knows."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -64,6 +65,30 @@ def test_every_container_is_without_rights() -> None:
         assert service["read_only"] is True
         assert service["cap_drop"] == ["ALL"]
         assert service["security_opt"] == ["no-new-privileges:true"]
+
+
+def test_containers_have_one_address() -> None:
+    # Of two `hostname -i` says both, in one line.
+    for network in COMPOSE["networks"].values():
+        assert network["enable_ipv6"] is False
+
+
+def test_what_ends_is_started_again() -> None:
+    # A head ends when the state store is gone for some seconds.
+    for service in SERVICES.values():
+        assert service["restart"] == "unless-stopped"
+
+
+def test_checks_of_health_are_programs() -> None:
+    checked = []
+    for name, service in SERVICES.items():
+        kind, *words = service.get("healthcheck", {}).get("test", ["CMD", "alive"])
+        if kind == "CMD-SHELL":
+            words = shlex.split(words[0])
+        if "-c" in words:
+            compile(words[words.index("-c") + 1], name, "exec")
+            checked.append(name)
+    assert checked == ["head", "state", "scheduler"]
 
 
 def test_nothing_is_served_beyond_this_machine() -> None:

@@ -1,6 +1,8 @@
 """The Dockerfile: linted, and held against what the rest of the repository says."""
 
+import importlib.util
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -58,6 +60,42 @@ def test_images_hold_no_installer_and_no_index() -> None:
         assert "pip uninstall --yes --root-user-action=ignore setuptools wheel pip" in text
         assert "PIP_INDEX_URL" not in text
         assert "pip install" not in text
+
+
+def test_images_hold_nothing_that_runs_as_another_user() -> None:
+    for stage in ("scheduler", "executor", "operator", "caraway"):
+        assert "find / -xdev -type f -perm /6000 -exec chmod a-s {} +" in lineage(stage)
+
+
+def test_bytecode_of_the_standard_library_is_in_the_images(tmp_path: Path) -> None:
+    # Nobody can write it later, and the base image leaves it out.
+    for stage in ("scheduler", "executor", "operator", "caraway"):
+        assert "compileall" in lineage(stage)
+    command = re.search(r"&& python (-m compileall .+) /usr/local/lib/python3\*", DOCKERFILE)
+    assert command is not None
+    library = tmp_path / "python3"
+    for name in ("json/decoder.py", "test/bad.py", "lib2to3/tests/bad.py", "site-packages/x/a.py"):
+        (library / name).parent.mkdir(parents=True, exist_ok=True)
+        (library / name).write_text("not python" if name.endswith("bad.py") else "one = 1\n")
+    done = subprocess.run([sys.executable, *shlex.split(command[1]), library])
+    assert done.returncode == 0
+    assert [found.parts[-3] for found in library.rglob("*.pyc")] == ["json"]
+
+
+def test_ray_runs_without_what_is_removed_of_it() -> None:
+    removed = re.findall(r"site-packages/(ray/\w+)", lineage("cluster-packages"))
+    assert removed == ["ray/jars"]
+    ray = importlib.util.find_spec("ray")
+    assert ray is not None
+    assert ray.origin is not None
+    # The only place that asks for them, and goes on without; no image holds a `java`.
+    services = (Path(ray.origin).parent / "_private" / "services.py").read_text()
+    assert re.search(r"get_ray_jars_dir\(\)\n.+\n.+\n +except Exception:\n +pass\n", services)
+
+
+def test_a_builder_without_buildkit_can_build_it() -> None:
+    for only_buildkit in (r"^# *syntax=", r"--mount=", r"--chmod", r"--link", r"<<"):
+        assert re.search(only_buildkit, DOCKERFILE, re.MULTILINE) is None, only_buildkit
 
 
 def test_images_know_their_version() -> None:
