@@ -92,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--write", action="store_true", help="rewrite docs/performance.md")
     parser.add_argument("--scale", default=default.scale)
     parser.add_argument("--large-scale", default=default.large_scale)
+    parser.add_argument("--scan-scale", default=default.scan_scale)
     parser.add_argument("--runs", type=int, default=default.runs)
     parser.add_argument("--limit-s", type=float, default=default.limit_s)
     parser.add_argument(
