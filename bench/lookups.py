@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench import servers
-from bench.report import Figure
+from bench.report import Figure, Section
+from bench.settings import Settings
 
 _ROWS = 1_000_000
 _CONNECTIONS = 8
@@ -24,7 +25,7 @@ _LOADED_S = 120.0
 _GOAL = 2.0
 
 
-def measure() -> list[Figure]:
+def measure(_settings: Settings) -> Section:
     """`SELECT * ... WHERE id = n`, n at random, over eight kept connections; both in memory."""
     with TemporaryDirectory() as folder:
         table = Path(folder) / "items.parquet"
@@ -39,11 +40,12 @@ def measure() -> list[Figure]:
             _wait_until_loaded(ours)
             rounds = [(_rate(ours, "/v1/sql"), _rate(theirs, "/api/sql")) for _ in range(_RUNS)]
     caraway, roapi = (statistics.median(column) for column in zip(*rounds, strict=True))
-    return [
-        Figure(f"point lookups by primary key in {_ROWS:,} rows, {_CONNECTIONS} connections; roapi",
-               f"{caraway:.0f} /s", f"{roapi:.0f} /s", caraway / roapi, f"≥ {_GOAL:g}",
-               caraway >= _GOAL * roapi),
-    ]  # fmt: skip
+    figure = Figure(
+        f"point lookups by primary key in {_ROWS:,} rows, {_CONNECTIONS} connections; roapi",
+        f"{caraway:.0f} /s", f"{roapi:.0f} /s", caraway / roapi, f"≥ {_GOAL:g}",
+        caraway >= _GOAL * roapi,
+    )  # fmt: skip
+    return Section("lookups", [figure], "")
 
 
 def _items() -> pa.Table:
