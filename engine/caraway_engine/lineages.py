@@ -89,12 +89,14 @@ class Lineage:
         rows = 0
         for group in groups:
             if rows >= SLICE_ROWS:
-                return _later(merged, now_s)
+                _note(merged, now_s)
+                return None
             rows += 0 if group in self._merged else self._rows(group)
             merged.append(self._of(group, found, chunks))
         for ordinal in range(min((each.applied for each in merged), default=count), count):
             if rows >= SLICE_ROWS:
-                return _later(merged, now_s)
+                _note(merged, now_s)
+                return None
             self._apply(ordinal, groups, merged, found)
             rows += self._entries[ordinal].chunk.row_count
         if is_scan:
@@ -195,7 +197,7 @@ class Lineage:
         return self._pieces[name]
 
 
-def _later(merged: Sequence[Merged], now_s: float) -> None:
+def _note(merged: Sequence[Merged], now_s: float) -> None:
     """Keep what is half done from being let go."""
     for each in merged:
         each.used_s = now_s
