@@ -76,6 +76,7 @@ class KeptChunks:
         self._fresh.let_go(keys)
 
     def close(self) -> None:
+        self._fresh.clear()
         for task in list(self._reading.values()):
             task.cancel()
 
