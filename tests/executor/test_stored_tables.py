@@ -15,13 +15,11 @@ from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, QueryForb
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Piece, Share, Task
-from caraway_core.protocols.storing import answer_schema
-from caraway_core.tables import ResultPlace, StoredTable, TableSpec
+from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.stored import Version, Wanted
 from caraway_executor import chunks
 from caraway_executor.chunks import KeptChunks
-from caraway_executor.fresh import FreshChunks
 from caraway_executor.local import LocalExecutor
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
@@ -29,7 +27,6 @@ from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
 from tests.kit.fragments import task
 from tests.kit.stored import path_of, stored
-from tests.kit.storing import order, words
 from tests.kit.turns import turn
 
 T = TableName("t")
@@ -391,59 +388,3 @@ async def test_a_large_load_lets_go_of_what_nobody_reads_any_more(
         assert len(read) == 1
     finally:
         gc.enable()
-
-
-async def test_rows_that_were_stored_here_are_not_read_again(tmp_path: Path) -> None:
-    local = executor({"t": await stored(tmp_path, NUMBERS, 4)})
-    made = order(tmp_path, "made", is_kept=True, first_rows=100, chunk_bytes=1)
-    stream = await local.execute(new_query_id(), Statement("SELECT * FROM t", {}, store=made))
-    schema = answer_schema(stream.schema)
-    found = tuple(each.chunk for each in await words(stream))
-    assert len(found) > 1
-    for file in (tmp_path / "made").iterdir():
-        file.unlink()
-    fresh = local._chunks._fresh
-    assert len(fresh) == len(found)
-
-    spec = StoredTable(schema, ResultPlace("file", str(tmp_path)), "made", found)
-    assert await local.load(T, spec) == 1000
-
-    assert len(fresh) == 0
-    local.install(snapshot({"t": spec}, version=2))
-    assert await value(local, "SELECT sum(k) FROM t") == sum(range(1000))
-
-
-async def test_rows_that_nobody_comes_for_are_let_go(tmp_path: Path) -> None:
-    spec = await stored(tmp_path, NUMBERS, 2)
-    room = Room()
-    kept = KeptChunks(Stores(), room)
-    kept._fresh = FreshChunks(held_s=0.01)
-    for chunk in spec.chunks:
-        kept.keep("made", chunk, NUMBERS.to_batches())
-    assert room.taken_bytes == sum(each.size_bytes for each in spec.chunks)
-
-    async def are_gone() -> bool:
-        return room.taken_bytes == 0
-
-    assert await eventually(are_gone, "what was made is let go")
-    assert kept.held(spec.chunks[0]) is None
-
-
-async def test_rows_that_were_made_give_way_to_what_is_wanted(tmp_path: Path) -> None:
-    spec = await stored(tmp_path, NUMBERS, 2)
-    other = pa.table({"k": pa.array(range(1000, 2000)), "g": NUMBERS["g"]})
-    made = await stored(tmp_path, other, 2, key="made")
-    total = sum(each.size_bytes for each in spec.chunks)
-    room = Room(total * 5 // 4)
-    kept = KeptChunks(Stores(), room)
-    kept.keep("t", spec.chunks[0], NUMBERS.slice(0, 500).to_batches())
-    for chunk in made.chunks:
-        kept.keep("made", chunk, other.to_batches())
-    assert kept.held(made.chunks[0]) is not None
-    assert kept.held(made.chunks[1]) is None, "it does not fit, and is read when it is wanted"
-
-    chunks = await kept.bring([Wanted(T, spec, spec.chunks)])
-
-    assert len({id(each) for each in chunks}) == 2
-    assert room.taken_bytes == total
-    assert kept.held(made.chunks[0]) is None
