@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 MANIFEST ?= examples/quickstart
 
-.PHONY: setup run test test-cluster test-full check format bench lock clean
+.PHONY: setup run test test-cluster test-faults test-differential test-full check format bench lock clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -30,6 +30,12 @@ test-cluster: setup
 	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster_jobs.py tests/e2e/test_cluster_acceleration.py tests/e2e/test_cluster_changes.py tests/e2e/test_cluster_drain.py
 	$(PYTEST) -o timeout=600 -m full tests/charts/test_processes.py tests/operator/test_command.py
+
+test-faults: setup
+	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
+
+test-differential: setup
+	$(PYTEST) -o timeout=400 -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py
 
 test-full: setup
 	$(PYTEST) -o timeout=400
