@@ -22,7 +22,7 @@ from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.tables import StoredTable, TableSpec
-from caraway_engine import keyed, literals, shapes
+from caraway_engine import literals, shapes
 from caraway_engine.shapes import Shape
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.joins import conjuncts
@@ -79,8 +79,8 @@ def pieces(version: Version, lookup: Lookup) -> frozenset[str]:
     """Name the pieces of a version that the rows can be in: one for each key, or all."""
     names: set[str] = set()
     for key in lookup.keys:
-        order, arrays = version.content.lookup(lookup.known.columns, key)
-        names.update(version.content.holding(order, arrays, keyed.sought(arrays)))
+        seeking = version.content.seeking(lookup.known.columns, key)
+        names.update(version.names if seeking is None else seeking.names)
     return frozenset(names)
 
 

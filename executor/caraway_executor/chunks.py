@@ -41,6 +41,7 @@ class KeptChunks:
         self._room = room
         self._mapped = MappedChunks(copies)
         self._fresh = FreshChunks()
+        room.reclaim = self._reclaim
         self._held: weakref.WeakValueDictionary[str, Chunk] = weakref.WeakValueDictionary()
         self._reading: dict[str, asyncio.Task[Chunk]] = {}
 
@@ -68,8 +69,13 @@ class KeptChunks:
 
     def keep(self, key: str, chunk: ChunkInfo, rows: Sequence[pa.RecordBatch]) -> None:
         """Keep a chunk that was just stored, for a while, if there is room."""
-        if self.held(chunk) is None and self._room.take(chunk.size_bytes):
+        # Nothing makes room for it, least of all what was kept before.
+        has_room = self._room.has(chunk.size_bytes)
+        if self.held(chunk) is None and has_room and self._room.take(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
+
+    def _reclaim(self) -> None:
+        self._fresh.clear()
 
     def settle(self, keys: Collection[str]) -> None:
         """Note that whoever wants what was stored under these keys holds it by now."""

@@ -17,7 +17,7 @@ class _Made:
 
 
 class FreshChunks:
-    """Holds chunks by the key that they were stored under. For one event loop."""
+    """Holds chunks by the key that they were stored under. For one event loop, but for `clear`."""
 
     def __init__(self, held_s: float = _HELD_S) -> None:
         self._held_s = held_s
@@ -42,5 +42,6 @@ class FreshChunks:
                 made.timer.cancel()
 
     def clear(self) -> None:
-        """Hold nothing: there is no room for it."""
-        self.let_go(list(self._made))
+        """Hold nothing: there is no room for it. For any thread."""
+        # Timers are left to find nothing: they are for the thread of their loop.
+        self._made = {}

@@ -1,6 +1,6 @@
 """Memory for the rows that tasks make, until they are in the object store, and for chunks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import RLock
@@ -19,6 +19,8 @@ class Room:
 
     limit_bytes: int | None = None
     taken_bytes: int = field(default=0, init=False)
+    reclaim: Callable[[], None] = field(default=lambda: None, init=False, repr=False)
+    """Lets go of what is only kept in case; called by any thread when there is no room."""
     # What is given back when an object goes may come in the middle of anything.
     _lock: RLock = field(default_factory=RLock, init=False, repr=False)
 
@@ -28,6 +30,8 @@ class Room:
     def take(self, size_bytes: int) -> bool:
         """Count bytes that are kept; returns whether they fit beside what is there."""
         with self._lock:
+            if not self.has(size_bytes):
+                self.reclaim()
             fits = self.has(size_bytes)
             if fits:
                 self.taken_bytes += size_bytes

@@ -1,5 +1,6 @@
 """Rows that stay in memory where they were made."""
 
+import asyncio
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,6 +61,24 @@ async def test_rows_that_nobody_comes_for_are_let_go(tmp_path: Path) -> None:
 
     assert await eventually(are_gone, "what was made is let go")
     assert kept.held(spec.chunks[0]) is None
+
+
+async def test_rows_that_were_made_give_way_to_those_of_tasks(tmp_path: Path) -> None:
+    spec = await stored(tmp_path, NUMBERS, 2)
+    size_bytes = spec.chunks[0].size_bytes
+    room = Room(size_bytes * 3)
+    kept = KeptChunks(Stores(), room)
+    for chunk in spec.chunks:
+        kept.keep("made", chunk, NUMBERS.to_batches())
+    assert room.taken_bytes == sum(each.size_bytes for each in spec.chunks)
+
+    def take_most() -> int:
+        with room.place() as place:
+            place.take(size_bytes * 3)
+            return room.taken_bytes
+
+    assert await asyncio.to_thread(take_most) == size_bytes * 3
+    assert kept.held(spec.chunks[0]) is None and room.taken_bytes == 0
 
 
 async def test_rows_that_were_made_give_way_to_what_is_wanted(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from caraway_core.partitions import hashing
 from caraway_core.partitions.keys import Bucket
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
-from caraway_engine import entries, held
+from caraway_engine import entries, held, keyed
 from caraway_engine.held import Chunks
 from caraway_engine.keyed import Sought
 from caraway_engine.lineages import Lineage
+from caraway_engine.merging import Merged
 from caraway_engine.stored import making, naming
 from caraway_engine.stored.turns import Turns
 from caraway_engine.stored.wanted import Wanted
@@ -30,6 +31,15 @@ class Rows:
 
     batches: Sequence[pa.RecordBatch]
     holders: Sequence[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Seeking:
+    """What is sought by the columns of an index, and the pieces that it can be in."""
+
+    columns: tuple[str, ...]
+    sought: Sought
+    names: tuple[str, ...]
 
 
 class Content:
@@ -97,7 +107,32 @@ class Content:
         ]
         return Rows(batches, found)
 
-    def holding(
+    def seeking(self, columns: tuple[str, ...], values: Sequence[Any]) -> Seeking | None:
+        """Say what to look up in the index of just these columns; None if NULL is sought.
+
+        Raises:
+            ExecutionError: there is no index of these columns.
+        """
+        order, places = self._orders.get(columns) or self._order(columns)
+        arrays = [
+            pa.array([values[place]], self.spec.schema.field(name).type)
+            for place, name in zip(places, order, strict=True)
+        ]
+        if any(array.null_count for array in arrays):
+            return None
+        sought = keyed.sought(arrays)
+        return Seeking(order, sought, self._holding(order, arrays, sought))
+
+    def found(self, seeking: Seeking, merged: Iterable[Merged], count: int) -> pa.RecordBatch:
+        """Return the rows that are looked up, after so many entries; `merging` is held."""
+        rows = [
+            row for each in merged for row in each.rows_of(seeking.columns, seeking.sought, count)
+        ]
+        if len(rows) == 1:
+            return rows[0]
+        return pa.concat_batches(rows) if rows else self.no_rows
+
+    def _holding(
         self, columns: tuple[str, ...], values: Sequence[pa.Array], sought: Sought
     ) -> tuple[str, ...]:
         """Name the pieces that rows with these values can be in."""
@@ -114,16 +149,6 @@ class Content:
                 bucket = hashing.bucket_of(value, term.count)[0].as_py()
             number = number * term.count + bucket
         return self.names[number : number + 1]
-
-    def lookup(
-        self, columns: tuple[str, ...], values: Sequence[Any]
-    ) -> tuple[tuple[str, ...], Sequence[pa.Array]]:
-        """Find the index of just these columns; returns it with the values in its order."""
-        found, places = self._orders.get(columns) or self._order(columns)
-        return found, [
-            pa.array([values[place]], self.spec.schema.field(name).type)
-            for place, name in zip(places, found, strict=True)
-        ]
 
     def _order(self, columns: tuple[str, ...]) -> tuple[tuple[str, ...], list[int]]:
         keys = self.spec.keys

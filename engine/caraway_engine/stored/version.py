@@ -12,7 +12,6 @@ from datafusion.catalog import Table
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
-from caraway_engine import keyed
 from caraway_engine.held import Chunks
 from caraway_engine.shares import ListedFile
 from caraway_engine.stored import naming
@@ -97,25 +96,18 @@ class Version:
     ) -> pa.RecordBatch | None:
         """As `rows_of`, if nothing has to be read, merged or waited for; otherwise None."""
         content = self.content
-        order, arrays = content.lookup(tuple(columns), values)
-        if any(array.null_count for array in arrays):
+        seeking = content.seeking(tuple(columns), values)
+        if seeking is None:
             return content.no_rows
-        sought = keyed.sought(arrays)
-        names = content.holding(order, arrays, sought)
         if not content.merging.acquire(blocking=False):
             return None
         try:
             if not content.lineage.is_of(log):
                 return None
-            merged = content.lineage.at_hand(names, len(log), content.clock())
-            if merged is None:
-                return None
-            rows = [row for each in merged for row in each.rows_of(order, sought, len(log))]
+            merged = content.lineage.at_hand(seeking.names, len(log), content.clock())
+            return None if merged is None else content.found(seeking, merged, len(log))
         finally:
             content.merging.release()
-        if len(rows) == 1:
-            return rows[0]
-        return pa.concat_batches(rows) if rows else content.no_rows
 
     def let_go(self) -> None:
         """Let go of rows that were not read of late, but for those that were read last.

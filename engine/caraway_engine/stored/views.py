@@ -9,7 +9,6 @@ import pyarrow as pa
 from datafusion.catalog import Table
 
 from caraway_core.changes import Log
-from caraway_engine import keyed
 from caraway_engine.held import Chunks
 from caraway_engine.lineages import Lineage
 from caraway_engine.merging import Merged
@@ -123,20 +122,15 @@ class View:
     ) -> pa.RecordBatch:
         """See `Version.rows_of`."""
         content = self._content
-        order, arrays = content.lookup(tuple(columns), values)
-        if any(array.null_count for array in arrays):
+        seeking = content.seeking(tuple(columns), values)
+        if seeking is None:
             return content.no_rows
-        sought = keyed.sought(arrays)
         # What is looked up says nothing of what else there is to be kept.
-        names = content.holding(order, arrays, sought)
-        merged = self._merged(names, chunks, is_scan=False)
+        merged = self._merged(seeking.names, chunks, is_scan=False)
         if isinstance(merged, Wanted):
             raise ChunksAwayError([merged])
         with content.merging:
-            rows = [row for each in merged for row in each.rows_of(order, sought, self.count)]
-        if len(rows) == 1:
-            return rows[0]
-        return pa.concat_batches(rows) if rows else content.no_rows
+            return content.found(seeking, merged, self.count)
 
     def let_go(self, before_s: float) -> None:
         """Let go of shares that were not read since, but for the one that was read last."""
