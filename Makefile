@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 MANIFEST ?= examples/quickstart
 
-.PHONY: setup run test test-cluster test-faults test-differential test-full check format bench lock clean
+.PHONY: setup run test test-cluster test-faults test-differential test-full check format bench bench-paired lock clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -53,6 +53,15 @@ format: setup
 bench: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
 	$(BIN)/python -m bench
+
+# Compares this checkout with another commit, which gets a checkout and an environment of its own.
+BASE ?= origin/main
+bench-paired: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/bench.txt
+	rm -rf bench/data/base && git worktree prune
+	git worktree add --quiet --detach bench/data/base $(BASE)
+	$(MAKE) -C bench/data/base setup
+	$(BIN)/python -m bench.paired bench/data/base
 
 # Pins every requirement; the files name no index.
 lock: $(VENV)/.installed

@@ -18,7 +18,7 @@ from bench import asking, clusters, data
 from bench.report import Figure, Section
 from bench.settings import Settings
 
-_SCANS = {
+SCANS = {
     "grouped": (
         "SELECT l_returnflag, l_linestatus, sum(l_quantity) AS q, avg(l_extendedprice) AS p, "
         "count(*) AS n FROM lineitem GROUP BY l_returnflag, l_linestatus ORDER BY 1, 2"
@@ -46,9 +46,9 @@ def measure(settings: Settings) -> Section:
     figures = []
     for scale in (settings.scale, settings.scan_scale):
         file = data.tpch(scale) / "lineitem.parquet"
-        with _kept(file) as (cluster, dataset):
+        with kept(file) as (cluster, dataset):
             plain = _memory(file)
-            times = {name: _scan(cluster.url, plain, sql) for name, sql in _SCANS.items()}
+            times = {name: _scan(cluster.url, plain, sql) for name, sql in SCANS.items()}
             del plain
             if scale == settings.scale:
                 refreshed_s = statistics.median(dataset.refresh() for _ in range(_REFRESHES))
@@ -74,14 +74,17 @@ def measure(settings: Settings) -> Section:
 
 
 @contextlib.contextmanager
-def _kept(file: Path) -> "Iterator[tuple[clusters.Cluster, _Dataset]]":
+def kept(
+    file: Path, programs: Path = clusters.BIN
+) -> "Iterator[tuple[clusters.Cluster, _Dataset]]":
+    """Run a cluster of two executors that keep the rows of a file in memory."""
     with tempfile.TemporaryDirectory() as folder:
         manifest = Path(folder) / "caraway.yaml"
         manifest.write_text(
             "version: v1\nkind: Caraway\nname: accelerated\ndatasets:\n"
             f"  - {{from: 'file:{file}', name: lineitem, acceleration: {{enabled: true}}}}\n"
         )
-        with clusters.cluster(manifest, executors=2) as cluster:
+        with clusters.cluster(manifest, executors=2, programs=programs) as cluster:
             dataset = _Dataset(cluster.url)
             dataset.until(1)
             yield cluster, dataset

@@ -11,7 +11,7 @@ from pathlib import Path
 from caraway_cluster.folder import ClusterFolder
 from caraway_core.settings import Address
 
-_CARAWAY = Path(sys.executable).parent / "caraway"
+BIN = Path(sys.executable).parent
 _LIMIT_S = 240.0
 
 
@@ -26,15 +26,20 @@ class Cluster:
     addresses: dict[str, str]
     """Of each process, by its name."""
     folder: ClusterFolder
+    programs: Path
 
     def scale(self, executors: int) -> None:
         """Have it made of so many executors, and wait for that."""
-        _run("scale", str(executors), folder=self.folder)
+        _run(self.programs, "scale", str(executors), folder=self.folder)
 
 
 @contextlib.contextmanager
 def cluster(
-    manifest: Path, executors: int, cores: int = 1, state: str | None = None
+    manifest: Path,
+    executors: int,
+    cores: int = 1,
+    state: str | None = None,
+    programs: Path = BIN,
 ) -> Iterator[Cluster]:
     """Run a manifest on executors of so many cores each; begins when all of them are ready."""
     with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as scratch:
@@ -43,21 +48,22 @@ def cluster(
         count = [f"--executors={executors}", f"--cores={cores}"]
         try:
             kept = [f"--state={state}"] if state else []
-            _run("up", str(manifest), *count, *listen, *kept, "--detach", folder=folder)
+            _run(programs, "up", str(manifest), *count, *listen, *kept, "--detach", folder=folder)
             told = folder.status()
             assert told is not None
             addresses = {process.name: process.address for process in told.processes}
             url = f"http://{told.endpoints['http']}"
             metrics = told.endpoints["metrics"]
-            yield Cluster(url, metrics, folder.wanted().head, folder.token, addresses, folder)
+            head = folder.wanted().head
+            yield Cluster(url, metrics, head, folder.token, addresses, folder, programs)
         finally:
             if folder.has_keeper:
-                _run("down", folder=folder)
+                _run(programs, "down", folder=folder)
 
 
-def _run(command: str, *flags: str, folder: ClusterFolder) -> None:
+def _run(programs: Path, command: str, *flags: str, folder: ClusterFolder) -> None:
     done = subprocess.run(
-        [str(_CARAWAY), "cluster", command, *flags, "--data-dir", str(folder.path)],
+        [str(programs / "caraway"), "cluster", command, *flags, "--data-dir", str(folder.path)],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=_LIMIT_S,
     )  # fmt: skip
     if done.returncode:

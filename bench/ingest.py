@@ -21,7 +21,7 @@ from bench.settings import Settings
 _ROWS, _BATCH, _CONNECTIONS, _SECONDS = 1_000_000, 1000, 8, 15.0
 _BODIES = 48
 _GOAL = 50_000
-_MANIFEST = """\
+MANIFEST = """\
 version: v1
 kind: Caraway
 name: changing
@@ -41,9 +41,9 @@ def measure(settings: Settings) -> Section:
     """Send updates of a million rows to two executors of one core, eight requests at once."""
     with tempfile.TemporaryDirectory() as folder:
         manifest = Path(folder) / "caraway.yaml"
-        manifest.write_text(_MANIFEST)
+        manifest.write_text(MANIFEST)
         with clusters.cluster(manifest, executors=2) as cluster:
-            sender = _Sender(cluster.url)
+            sender = Sender(cluster.url)
             sender.begin()
             speed, waits = sender.run()
             seen_s = sender.lag()
@@ -65,7 +65,9 @@ def measure(settings: Settings) -> Section:
     return Section("ingest", figures, text)
 
 
-class _Sender:
+class Sender:
+    """Clients that send batches of changes to the dataset of `MANIFEST`."""
+
     def __init__(self, url: str) -> None:
         self._url = url.removeprefix("http://")
         self._address = url
@@ -77,7 +79,7 @@ class _Sender:
         for start in range(0, _ROWS, 20_000):
             _send(connection, orjson.dumps([_event(n, n) for n in range(start, start + 20_000)]))
 
-    def run(self) -> tuple[float, list[float]]:
+    def run(self, seconds: float = _SECONDS) -> tuple[float, list[float]]:
         """Return the changes a second, and how long each request took."""
         waits: list[float] = []
         began = time.perf_counter()
@@ -85,7 +87,7 @@ class _Sender:
         def work(number: int) -> None:
             connection = http.client.HTTPConnection(self._url, timeout=90)
             for turn in range(1 << 30):
-                if time.perf_counter() - began > _SECONDS:
+                if time.perf_counter() - began > seconds:
                     return
                 sent = time.perf_counter()
                 _send(connection, self._bodies[(turn * _CONNECTIONS + number) % _BODIES])

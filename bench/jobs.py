@@ -19,7 +19,7 @@ from bench import clusters, data
 from bench.report import Figure, Section
 from bench.settings import Settings
 
-_SMALL = "SELECT n_regionkey, count(*) AS nations FROM nation GROUP BY n_regionkey ORDER BY 1"
+SMALL = "SELECT n_regionkey, count(*) AS nations FROM nation GROUP BY n_regionkey ORDER BY 1"
 _ROWS = 10_000_000
 _LARGE = f"SELECT * FROM (SELECT * FROM lineitem UNION ALL SELECT * FROM lineitem) LIMIT {_ROWS}"
 _SUBMITS, _PAIRS, _WARM, _RUNS = 300, 100, 10, 3
@@ -31,19 +31,19 @@ _ARROW = "application/vnd.apache.arrow.stream"
 def measure(settings: Settings) -> Section:
     """Measure a cluster of two executors of one core."""
     manifest = data.manifest(data.tpch("1"))
-    with _valkey() as state, clusters.cluster(manifest, executors=2, state=state) as cluster:
-        asked = _Api(cluster.url)
+    with valkey() as state, clusters.cluster(manifest, executors=2, state=state) as cluster:
+        asked = Api(cluster.url)
         figures = [_submitting(asked), _waiting(asked)]
         crowd, told = _crowd(cluster)
         large, more = _large(asked)
     return Section("jobs", [*figures, crowd, *large], f"{told} {more}")
 
 
-def _submitting(asked: "_Api") -> Figure:
+def _submitting(asked: "Api") -> Figure:
     times = []
     for _ in range(_SUBMITS + _WARM):
         began = time.perf_counter()
-        query_id = asked.submit(_SMALL)
+        query_id = asked.submit(SMALL)
         times.append((time.perf_counter() - began) * 1000)
         asked.wait(query_id)
     took_ms = statistics.median(times[_WARM:])
@@ -54,17 +54,17 @@ def _submitting(asked: "_Api") -> Figure:
     )  # fmt: skip
 
 
-def _waiting(asked: "_Api") -> Figure:
+def _waiting(asked: "Api") -> Figure:
     """Submit, wait, fetch the object with its rows; against one request that does it all."""
     jobs, plain = [], []
     for _ in range(_PAIRS + _WARM):
         began = time.perf_counter()
-        query_id = asked.submit(_SMALL)
+        query_id = asked.submit(SMALL)
         asked.wait(query_id)
         asked.json("GET", f"/v1/queries/{query_id}")
         jobs.append((time.perf_counter() - began) * 1000)
         began = time.perf_counter()
-        asked.sql(_SMALL)
+        asked.sql(SMALL)
         plain.append((time.perf_counter() - began) * 1000)
     ours, theirs = statistics.median(jobs[_WARM:]), statistics.median(plain[_WARM:])
     return Figure(
@@ -76,15 +76,15 @@ def _waiting(asked: "_Api") -> Figure:
 
 def _crowd(cluster: clusters.Cluster) -> tuple[Figure, str]:
     """A thousand jobs by twenty clients at once, and the statements themselves as quickly."""
-    asked = _Api(cluster.url)
+    asked = Api(cluster.url)
     kept = len(asked.json("GET", "/v1/queries?limit=10000")["queries"])
     submitted: list[str] = []
     lock = threading.Lock()
 
     def submit() -> None:
-        mine = _Api(cluster.url)
+        mine = Api(cluster.url)
         for _ in range(_JOBS // _CLIENTS):
-            query_id = mine.submit(_SMALL)
+            query_id = mine.submit(SMALL)
             with lock:
                 submitted.append(query_id)
 
@@ -97,14 +97,14 @@ def _crowd(cluster: clusters.Cluster) -> tuple[Figure, str]:
     listed = asked.json("GET", "/v1/queries?limit=10000&status=succeeded")["queries"]
     is_true = {each["query_id"] for each in listed} >= set(submitted)
     is_true &= len(listed) == kept + _JOBS
-    page = _Api(f"http://{cluster.metrics}").text("GET", "/metrics")
+    page = Api(f"http://{cluster.metrics}").text("GET", "/metrics")
     counted = re.search(r'query_jobs\{status="SUCCEEDED"\} ([0-9.]+)', page)
     is_true &= counted is not None and float(counted[1]) == kept + _JOBS
 
     def ask() -> None:
-        mine = _Api(cluster.url)
+        mine = Api(cluster.url)
         for _ in range(_JOBS // _CLIENTS):
-            mine.sql(_SMALL)
+            mine.sql(SMALL)
 
     began = time.perf_counter()
     _at_once(ask)
@@ -117,7 +117,7 @@ def _crowd(cluster: clusters.Cluster) -> tuple[Figure, str]:
     return figure, f"The thousand were all submitted after {submitted_s:.1f} s."
 
 
-def _large(asked: "_Api") -> tuple[list[Figure], str]:
+def _large(asked: "Api") -> tuple[list[Figure], str]:
     """Ten million rows: stored, read, and through `/v1/sql`, one after another in turn."""
     rounds, size = [], 0
     for _ in range(_RUNS):
@@ -141,8 +141,8 @@ def _large(asked: "_Api") -> tuple[list[Figure], str]:
     return figures, f"The ten million rows are {size / 1e6:.0f} MB."
 
 
-class _Api:
-    """One kept connection."""
+class Api:
+    """One kept connection to the API."""
 
     def __init__(self, url: str) -> None:
         self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=300)
@@ -190,7 +190,8 @@ def _at_once(work: Callable[[], None]) -> None:
 
 
 @contextmanager
-def _valkey() -> Iterator[str]:
+def valkey() -> Iterator[str]:
+    """Run a Valkey that writes before it answers; yields its URL."""
     with tempfile.TemporaryDirectory(prefix="valkey-", ignore_cleanup_errors=True) as folder:
         server = ValkeyServer(
             data_dir=Path(folder), save="", appendonly="yes", appendfsync="always"

@@ -29,16 +29,12 @@ def measure(_settings: Settings) -> Section:
     """`SELECT * ... WHERE id = n`, n at random, over eight kept connections; both in memory."""
     with TemporaryDirectory() as folder:
         table = Path(folder) / "items.parquet"
-        pq.write_table(_items(), table)
-        manifest = Path(folder) / "caraway.yaml"
-        manifest.write_text(
-            "version: v1\nkind: Caraway\nname: lookups\ndatasets:\n"
-            f"  - from: file:{table}\n    name: items\n"
-            "    acceleration: {enabled: true, primary_key: id}\n"
-        )
-        with servers.caraway(manifest) as (ours, _), servers.roapi([f"items={table}"]) as theirs:
-            _wait_until_loaded(ours)
-            rounds = [(_rate(ours, "/v1/sql"), _rate(theirs, "/api/sql")) for _ in range(_RUNS)]
+        with (
+            servers.caraway(manifest(table)) as (ours, _),
+            servers.roapi([f"items={table}"]) as theirs,
+        ):
+            wait_until_loaded(ours)
+            rounds = [(rate(ours, "/v1/sql"), rate(theirs, "/api/sql")) for _ in range(_RUNS)]
     caraway, roapi = (statistics.median(column) for column in zip(*rounds, strict=True))
     figure = Figure(
         f"point lookups by primary key in {_ROWS:,} rows, {_CONNECTIONS} connections; roapi",
@@ -46,6 +42,18 @@ def measure(_settings: Settings) -> Section:
         caraway >= _GOAL * roapi,
     )  # fmt: skip
     return Section("lookups", [figure], "")
+
+
+def manifest(table: Path) -> Path:
+    """Write the rows to a Parquet file, and a manifest that keeps them by their key beside it."""
+    pq.write_table(_items(), table)
+    path = table.with_name("caraway.yaml")
+    path.write_text(
+        "version: v1\nkind: Caraway\nname: lookups\ndatasets:\n"
+        f"  - from: file:{table}\n    name: items\n"
+        "    acceleration: {enabled: true, primary_key: id}\n"
+    )
+    return path
 
 
 def _items() -> pa.Table:
@@ -61,7 +69,7 @@ def _items() -> pa.Table:
     )
 
 
-def _wait_until_loaded(url: str) -> None:
+def wait_until_loaded(url: str) -> None:
     """Wait for the dataset, which is read while the server is up already."""
     deadline = time.monotonic() + _LOADED_S
     request = urllib.request.Request(f"{url}/v1/sql", b"SELECT count(*) AS n FROM items")
@@ -77,7 +85,8 @@ def _wait_until_loaded(url: str) -> None:
         time.sleep(0.1)
 
 
-def _rate(url: str, path: str) -> float:
+def rate(url: str, path: str) -> float:
+    """Return the lookups a second of one round."""
     return asyncio.run(_run(int(url.rpartition(":")[2]), path))
 
 

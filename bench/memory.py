@@ -19,18 +19,19 @@ def measure() -> list[Figure]:
         manifest = Path(place) / "caraway.yaml"
         manifest.write_text(data.manifest(folder).read_text())
         with servers.caraway(manifest) as (url, process):
-            _drain(url, "application/json", 1_000)
+            drain(url, "application/json", 1_000)
             idle = servers.resident_mb(process)
             servers.reset_peak(process)
             for form in _FORMS:
-                _drain(url, form, _ROWS)
+                drain(url, form, _ROWS)
             raised = servers.peak_mb(process) - idle
     return [Figure("memory over idle while ten million rows are sent; the goal of 300 MB",
                    f"{raised:.0f} MB", f"{_GOAL_MB:.0f} MB", raised / _GOAL_MB, "≤ 1",
                    raised <= _GOAL_MB)]  # fmt: skip
 
 
-def _drain(url: str, form: str, rows: int) -> None:
+def drain(url: str, form: str, rows: int) -> None:
+    """Read an answer of so many rows to its end."""
     sql = f"SELECT * FROM (SELECT * FROM lineitem UNION ALL SELECT * FROM lineitem) LIMIT {rows}"
     request = urllib.request.Request(
         f"{url}/v1/sql", sql.encode(), {"Content-Type": "text/plain", "Accept": form}

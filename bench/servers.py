@@ -13,16 +13,16 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-_BIN = Path(sys.executable).parent
+BIN = Path(sys.executable).parent
 _START_S = 30.0
 
 
 @contextlib.contextmanager
-def caraway(manifest: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run a manifest; yields its HTTP address once it is ready."""
+def caraway(manifest: Path, programs: Path = BIN) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run a manifest with the command of a checkout; yields its HTTP address once it is ready."""
     reader, writer = os.pipe()
     with tempfile.TemporaryDirectory() as data, open(os.devnull, "wb") as nowhere:
-        command = [str(_BIN / "caraway"), "run", str(manifest), "--http", "127.0.0.1:0",
+        command = [str(programs / "caraway"), "run", str(manifest), "--http", "127.0.0.1:0",
                    "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0", "--data-dir", data,
                    "--ready-fd", str(writer)]  # fmt: skip
         process = subprocess.Popen(command, pass_fds=(writer,), stdout=nowhere, stderr=nowhere)
@@ -41,7 +41,7 @@ def caraway(manifest: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
 def roapi(tables: Sequence[str]) -> Iterator[str]:
     """Run roapi over tables given as `name=path`; yields its HTTP address."""
     http, postgres, flight = (_unused_port() for _ in range(3))
-    command = [str(_BIN / "roapi"), "-a", f"127.0.0.1:{http}", "-p", f"127.0.0.1:{postgres}",
+    command = [str(BIN / "roapi"), "-a", f"127.0.0.1:{http}", "-p", f"127.0.0.1:{postgres}",
                "--addr-flight-sql", f"127.0.0.1:{flight}"]  # fmt: skip
     for table in tables:
         command += ["-t", table]

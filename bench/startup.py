@@ -7,7 +7,7 @@ from pathlib import Path
 from bench import servers
 from bench.report import Figure
 
-_EXAMPLE = Path(__file__).parent.parent / "examples" / "quickstart"
+EXAMPLE = Path(__file__).parent.parent / "examples" / "quickstart"
 _RUNS = 5
 _GOAL_S = 2.0
 
@@ -17,7 +17,7 @@ def measure() -> list[Figure]:
     times = []
     for _ in range(_RUNS):
         started = time.perf_counter()
-        with servers.caraway(_EXAMPLE):
+        with servers.caraway(EXAMPLE):
             times.append(time.perf_counter() - started)
     median = statistics.median(times)
     return [Figure("start of the example until ready; the goal of 2 s", f"{median:.2f} s",

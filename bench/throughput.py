@@ -18,18 +18,12 @@ def measure() -> list[Figure]:
     """`SELECT 1` over eight kept connections: with the results cache, and past it."""
     with TemporaryDirectory() as folder:
         table = Path(folder) / "t.csv"
-        table.write_text("a,b\n1,x\n")
-        manifest = Path(folder) / "caraway.yaml"
-        manifest.write_text(
-            f"version: v1\nkind: Caraway\nname: tiny\n"
-            f"datasets:\n  - from: file:{table}\n    name: t\n"
-        )
-        with servers.caraway(manifest) as (ours, _), servers.roapi([f"t={table}"]) as theirs:
+        with servers.caraway(manifest(table)) as (ours, _), servers.roapi([f"t={table}"]) as theirs:
             rounds = [
                 (
-                    _rate(ours, "/v1/sql"),
-                    _rate(ours, "/v1/sql", "Cache-Control: no-cache\r\n"),
-                    _rate(theirs, "/api/sql"),
+                    rate(ours, "/v1/sql"),
+                    rate(ours, "/v1/sql", "Cache-Control: no-cache\r\n"),
+                    rate(theirs, "/api/sql"),
                 )
                 for _ in range(_RUNS)
             ]
@@ -42,7 +36,18 @@ def measure() -> list[Figure]:
     ]  # fmt: skip
 
 
-def _rate(url: str, path: str, headers: str = "") -> float:
+def manifest(table: Path) -> Path:
+    """Write a table of one row, and a manifest that serves it beside it."""
+    table.write_text("a,b\n1,x\n")
+    path = table.with_name("caraway.yaml")
+    path.write_text(
+        f"version: v1\nkind: Caraway\nname: tiny\ndatasets:\n  - from: file:{table}\n    name: t\n"
+    )
+    return path
+
+
+def rate(url: str, path: str, headers: str = "") -> float:
+    """Return the requests a second of one round; `headers` end in a line break each."""
     return asyncio.run(_run(url.rpartition(":")[2], path, headers))
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from bench import data, servers
 from bench.report import Figure
 
-_QUERIES = sorted((Path(__file__).parent / "queries").glob("q*.sql"))
+QUERIES = sorted((Path(__file__).parent / "queries").glob("q*.sql"))
 _RUNS = 6
 
 
@@ -20,7 +20,7 @@ def measure() -> list[Figure]:
     folder = data.tpch()
     ours, theirs = [], []
     with servers.caraway(data.manifest(folder)) as (url, _), _plain(folder) as plain:
-        for path in _QUERIES:
+        for path in QUERIES:
             sql = path.read_text()
             pairs = [_pair(url, plain, sql, turn) for turn in range(_RUNS + 1)][1:]
             ours.append(min(pair[0] for pair in pairs))
