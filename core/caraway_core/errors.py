@@ -5,6 +5,10 @@ CarawayError
 ├── UnknownPluginError       a name that the registry does not know
 ├── NotInstalledError        a known name whose package is missing; names the extra
 ├── DatasetError             a dataset that cannot be loaded; carries a stable code
+├── InvalidRequestError      a request that its dataset cannot serve; also the base of others
+├── NotFoundError            a name of the request that stands for nothing
+├── DeadlineError            a request that was not done within its time; it may be sent again
+├── UnavailableError         a part that is away or starting; come back after `retry_after_s`
 ├── ShuttingDownError        work that arrived after the process began to stop
 ├── ExecutorLostError        an executor is gone or does not answer
 ├── NotDistributableError    a statement that turns out to be one that runs whole
@@ -25,6 +29,8 @@ CarawayError
     ├── ResultTooLargeError      an answer that is stored grows beyond what was allowed
     └── ExecutionError           a source or the engine failed while it ran
         └── ResultStoreError     an answer cannot be stored, or cannot be read from its store
+
+What each class means to a client (its status, its code, a retry) is one table: `outcomes`.
 """
 
 from collections.abc import Sequence
@@ -99,6 +105,26 @@ class DatasetError(CarawayError):
     @property
     def code(self) -> str:
         return f"{self.category}.{self.type}"
+
+
+class InvalidRequestError(CarawayError):
+    """A request that cannot be served as it is; only another request can succeed."""
+
+
+class NotFoundError(CarawayError):
+    """A request names something that does not exist."""
+
+
+class DeadlineError(CarawayError):
+    """A request was not done within its time."""
+
+
+class UnavailableError(CarawayError):
+    """A part of the runtime does not answer or is not ready; nothing was done."""
+
+    def __init__(self, message: str, retry_after_s: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class ShuttingDownError(CarawayError):

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from caraway_core.errors import ExecutionError
+from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_engine import base_keys, keyed
 from caraway_engine.keyed import Key, KeyIndex
 from caraway_engine.pieces import Piece
 
 
-class DuplicateError(ExecutionError):
+class DuplicateError(InvalidQueryError):
     """Changes would give two rows the same values in a unique index."""
 
 

@@ -15,11 +15,11 @@ from caraway_core.errors import (
     ResultStoreError,
 )
 from caraway_core.ids import JobId, PrincipalId, new_job_id
+from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.access import Principal
 from caraway_scheduler.history.spans import Span
 from caraway_scheduler.jobs.model import (
-    ErrorCode,
     Job,
     JobError,
     JobProgress,
@@ -71,7 +71,7 @@ class FakeDesk:
             )
         )
 
-    def fail(self, job: Job, code: ErrorCode, message: str) -> Job:
+    def fail(self, job: Job, code: JobCode, message: str) -> Job:
         return self._put(replace(job, status="FAILED", error=JobError(code, message)))
 
     def expire(self, job: Job) -> Job:

@@ -5,15 +5,15 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import InvalidRequestError, UnavailableError
 from caraway_core.tables import Twice
 
 
-class BadChangesError(CarawayError):
+class BadChangesError(InvalidRequestError):
     """The events cannot be read, or do not fit the dataset; none of them is applied."""
 
 
-class RegistryAwayError(CarawayError):
+class RegistryAwayError(UnavailableError):
     """The registry of Avro schemas does not answer; the same events may pass later."""
 
 

@@ -4,20 +4,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from caraway_core.changes import Changes
-from caraway_core.errors import CarawayError
+from caraway_core.errors import DeadlineError, InvalidRequestError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_plugins.changes.target import ChangeTarget
 
 
-class ChangesRefusedError(CarawayError):
+class ChangesRefusedError(InvalidRequestError):
     """The dataset does not take changes, or not these."""
 
 
-class QueueFullError(CarawayError):
+class QueueFullError(DeadlineError):
     """Changes were not applied within their time; the text says what is known of them."""
 
 
-class StreamStoppedError(CarawayError):
+class StreamStoppedError(UnavailableError):
     """The dataset is being unloaded or loaded anew; come back later."""
 
 

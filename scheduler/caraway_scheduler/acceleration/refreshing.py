@@ -7,7 +7,7 @@ is tried again until anything else begins, which takes its place: it loads what 
 
 from dataclasses import dataclass, field, replace
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import InvalidRequestError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import backoff
 from caraway_scheduler.acceleration import refresh_events as events
@@ -18,7 +18,7 @@ from caraway_scheduler.catalog.states import Status
 Outcome = tuple["Refreshes", tuple[Effect, ...]]
 
 
-class RefreshRefusedError(CarawayError):
+class RefreshRefusedError(InvalidRequestError):
     """A dataset is not refreshed in the way that was asked for."""
 
 

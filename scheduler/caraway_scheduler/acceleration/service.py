@@ -10,7 +10,12 @@ from functools import partial
 import pyarrow as pa
 
 from caraway_core.changes import Changes
-from caraway_core.errors import CarawayError, DatasetError
+from caraway_core.errors import (
+    CarawayError,
+    DatasetError,
+    InvalidRequestError,
+    NotFoundError,
+)
 from caraway_core.ids import TableName
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.dispatch import Dispatch
@@ -41,11 +46,11 @@ logger = logging.getLogger(__name__)
 _REWATCH_S = 2.0
 
 
-class NotAcceleratedError(CarawayError):
+class NotAcceleratedError(InvalidRequestError):
     """The dataset is there, and is not accelerated."""
 
 
-class NoDatasetError(CarawayError):
+class NoDatasetError(NotFoundError):
     """There is no dataset of that name."""
 
 

@@ -12,23 +12,12 @@ from starlette.responses import JSONResponse, Response
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import names
-from caraway_scheduler.acceleration.refreshing import RefreshRefusedError
 from caraway_scheduler.acceleration.refreshing import status as status_of
-from caraway_scheduler.acceleration.service import (
-    Accelerations,
-    NoDatasetError,
-    NotAcceleratedError,
-    Standing,
-)
-from caraway_scheduler.api import bodies, scopes
+from caraway_scheduler.acceleration.service import Accelerations, Standing
+from caraway_scheduler.api import bodies, errors, scopes
+from caraway_scheduler.api.errors import RefusedError
 
 router = APIRouter(tags=["Datasets"])
-_STATUS: Mapping[type[CarawayError], int] = {
-    NoDatasetError: 404,
-    NotAcceleratedError: 400,
-    RefreshRefusedError: 400,
-}
-_CLIENT_GONE = Response(status_code=499)
 Name = Annotated[str, Path(description="A dataset of the manifest.")]
 
 
@@ -91,7 +80,7 @@ async def standing(request: Request, name: Name) -> Response:
     try:
         found = accelerations.standing(_table(name))
     except CarawayError as exc:
-        return _refusal(_STATUS.get(type(exc), 500), exc.message)
+        return errors.as_message(exc)
     except ValueError as exc:
         return _refusal(400, str(exc))
     return JSONResponse(_told(found))
@@ -106,14 +95,12 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
     try:
         body = _parsed(await bodies.read(request, services.max_body_bytes))
         message = change(services.accelerations, _table(name), body)
-    except bodies.BodyError as exc:
-        return _refusal(exc.status, exc.message)
-    except CarawayError as exc:
-        return _refusal(_STATUS.get(type(exc), 500), exc.message)
+    except (RefusedError, CarawayError) as exc:
+        return errors.as_message(exc)
     except ValueError as exc:
         return _refusal(400, str(exc))
     except ClientDisconnect:
-        return _CLIENT_GONE
+        return errors.CLIENT_GONE
     return JSONResponse({"message": message}, status) if message else Response(status_code=status)
 
 

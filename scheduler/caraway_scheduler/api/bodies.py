@@ -4,16 +4,9 @@ import asyncio
 
 from starlette.requests import ClientDisconnect, Request
 
+from caraway_scheduler.api.errors import RefusedError
+
 _CHUNK_TIMEOUT_S = 30.0
-
-
-class BodyError(Exception):
-    """A body that cannot be taken; `status` is the answer to it."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
 
 
 async def read(
@@ -22,7 +15,7 @@ async def read(
     """Return the whole body.
 
     Raises:
-        BodyError: it is longer than the limit, or stopped arriving.
+        RefusedError: it is longer than the limit, or stopped arriving.
         ClientDisconnect: the client went away before its end.
     """
     declared = request.headers.get("content-length", "")
@@ -35,7 +28,7 @@ async def read(
             async with asyncio.timeout(chunk_timeout_s):
                 message = await request.receive()
         except TimeoutError:
-            raise BodyError(
+            raise RefusedError(
                 408, f"the request body stopped arriving after {size} bytes; send all of it"
             ) from None
         if message["type"] == "http.disconnect":
@@ -49,7 +42,7 @@ async def read(
         chunks.append(chunk)
 
 
-def too_large(limit_bytes: int) -> BodyError:
-    return BodyError(
+def too_large(limit_bytes: int) -> RefusedError:
+    return RefusedError(
         413, f"the request body is larger than {limit_bytes} bytes; send it in smaller parts"
     )

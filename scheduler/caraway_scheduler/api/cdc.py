@@ -10,28 +10,19 @@ from fastapi import APIRouter, Path, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
+from caraway_core import outcomes
 from caraway_core.changes import Changes
-from caraway_core.errors import (
-    CarawayError,
-    OverloadedError,
-    QueryError,
-    QueryTimeoutError,
-    ShuttingDownError,
-    StateAwayError,
-)
+from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import names
+from caraway_core.outcomes import Kind
 from caraway_plugins.changes import decoding
-from caraway_plugins.changes.target import BadChangesError, ChangeTarget, RegistryAwayError
-from caraway_scheduler.acceleration.ingesting import (
-    ChangesRefusedError,
-    Ingest,
-    QueueFullError,
-    StreamStoppedError,
-)
+from caraway_plugins.changes.target import ChangeTarget
+from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Ingest
 from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
-from caraway_scheduler.api import bodies, scopes
+from caraway_scheduler.api import bodies, errors, scopes
 from caraway_scheduler.api.cdc_documentation import INGEST
+from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.services import Services
 
 router = APIRouter(tags=["Datasets"])
@@ -42,33 +33,10 @@ _GRACE_S = 2.0
 """Who applies them knows best what became of them, so it has the first say."""
 _INLINE_BYTES = 16 * 1024
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,255}")
-_CLIENT_GONE = Response(status_code=499)
 _NOT_HERE = (NoDatasetError, NotAcceleratedError, ChangesRefusedError)
-# The first that fits, so subclasses stand before what they are.
-_STATUS: tuple[tuple[type[CarawayError], int], ...] = (
-    (BadChangesError, 400),
-    (ChangesRefusedError, 400),
-    (QueueFullError, 504),
-    (QueryTimeoutError, 504),
-    (StreamStoppedError, 503),
-    (RegistryAwayError, 503),
-    (ShuttingDownError, 503),
-    (StateAwayError, 503),
-    (OverloadedError, 503),
-    (QueryError, 400),
-)
 Name = Annotated[str, Path(description="A dataset that takes changes.")]
 _DECODING = asyncio.Semaphore(2)
 """Events take many times the memory of their text while they are read, so few texts are at once."""
-
-
-class RefusedError(Exception):
-    """A request that is not served; `status` is the answer to it."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
 
 
 @router.post("/v1/datasets/{name}/cdc", **INGEST)
@@ -79,12 +47,12 @@ async def ingest(request: Request, name: Name) -> Response:
         if not scopes.principal(request).may_write:
             raise RefusedError(403, "change events need a key that ends in :rw")
         applied = await _taken(request, services, name)
-    except (RefusedError, bodies.BodyError) as exc:
-        return JSONResponse({"message": exc.message}, exc.status)
-    except CarawayError as exc:
-        return JSONResponse({"message": exc.message}, _status(exc))
+    except (RefusedError, CarawayError) as exc:
+        if isinstance(exc, CarawayError) and outcomes.of(exc).kind is Kind.INTERNAL:
+            logger.error("change events failed", exc_info=exc)
+        return errors.as_message(exc)
     except ClientDisconnect:
-        return _CLIENT_GONE
+        return errors.CLIENT_GONE
     return JSONResponse({"applied": applied, "dataset": name})
 
 
@@ -160,10 +128,3 @@ def _request_id(header: str | None) -> str | None:
             400, "the Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID"
         )
     return header
-
-
-def _status(exc: CarawayError) -> int:
-    found = next((status for kind, status in _STATUS if isinstance(exc, kind)), 0)
-    if not found:
-        logger.error("change events failed", exc_info=exc)
-    return found or 500

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from caraway_engine.formats import Format
+from caraway_scheduler.api.errors import RefusedError
 
 Coding = Literal["identity", "gzip", "zstd"]
 _VENDOR = re.compile(r"application/vnd\.[a-z0-9.\-]+\.sql\.v1\+json")
@@ -43,16 +44,12 @@ _TEXTS = frozenset({"csv", "text"})
 _DEFAULT = Choice("json", "application/json")
 
 
-class NotAcceptableError(ValueError):
-    """Nothing that the client accepts can be made."""
-
-
 def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES) -> Choice:
     """Take the accepted type with the highest q-value; of equals the most specific, then the
     first.
 
     Raises:
-        NotAcceptableError: none of them is known.
+        RefusedError: none of them is known.
     """
     if not accept or not accept.strip():
         return _DEFAULT
@@ -62,7 +59,7 @@ def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES
     for name, q in ranked:
         if q > 0 and (choice := _choice(name, refused, known)):
             return choice
-    raise NotAcceptableError(f"none of '{accept}' can be sent; Accept one of: {', '.join(known)}")
+    raise RefusedError(406, f"none of '{accept}' can be sent; Accept one of: {', '.join(known)}")
 
 
 def coding(accept_encoding: str | None) -> Coding:

@@ -9,8 +9,8 @@ from pyarrow import flight
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import JobId
 from caraway_engine import formats
+from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.api.queries import submissions
-from caraway_scheduler.api.queries.submissions import SubmissionError
 from caraway_scheduler.flight import commands, statuses
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.jobs.model import Job, Manifest
@@ -49,7 +49,7 @@ async def act(desk: JobDesk | None, caller: Caller, name: str, body: bytes) -> b
 async def _submit(desk: JobDesk, caller: Caller, body: bytes) -> bytes:
     try:
         wanted = submissions.parse(body, None)
-    except SubmissionError as exc:
+    except RefusedError as exc:
         raise InvalidQueryError(exc.message) from exc
     if not caller.principal.may_write and commands.writes(wanted.sql):
         raise QueryForbiddenError("this key may only read; writing needs a key that ends in :rw")

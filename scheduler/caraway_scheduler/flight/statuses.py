@@ -1,4 +1,4 @@
-"""What each of our errors is on the Flight wire."""
+"""Turns errors into Flight statuses: one status for each kind of error."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -8,7 +8,9 @@ from typing import NoReturn
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core import errors
+from caraway_core import outcomes
+from caraway_core.errors import CarawayError
+from caraway_core.outcomes import Kind
 from caraway_scheduler.history.spans import Span
 
 logger = logging.getLogger(__name__)
@@ -75,22 +77,16 @@ class Internal(StatusError, flight.FlightInternalError):  # type: ignore[misc] #
     """INTERNAL."""
 
 
-STATUS: Mapping[type[errors.CarawayError], type[StatusError]] = {
-    errors.InvalidQueryError: InvalidArgument,
-    errors.ParametersError: InvalidArgument,
-    errors.QueryForbiddenError: PermissionDenied,
-    errors.QueryTimeoutError: DeadlineExceeded,
-    errors.QueryCancelledError: Cancelled,
-    errors.OverloadedError: Unavailable,
-    errors.OutOfMemoryQueryError: Internal,
-    errors.AnswerCutError: Internal,
-    errors.ResultStoreError: Internal,
-    errors.ResultTooLargeError: Internal,
-    errors.ExecutionError: Internal,
-    errors.ShuttingDownError: Unavailable,
-    errors.StateAwayError: Unavailable,
-    errors.JobNotFoundError: NotFound,
-    errors.JobConflictError: InvalidArgument,
+STATUS: Mapping[Kind, type[StatusError]] = {
+    Kind.INVALID: InvalidArgument,
+    Kind.FORBIDDEN: PermissionDenied,
+    Kind.NOT_FOUND: NotFound,
+    Kind.CONFLICT: InvalidArgument,
+    Kind.TIMED_OUT: DeadlineExceeded,
+    Kind.CANCELLED: Cancelled,
+    Kind.OVERLOADED: Unavailable,
+    Kind.UNAVAILABLE: Unavailable,
+    Kind.INTERNAL: Internal,
 }
 
 
@@ -105,8 +101,8 @@ def answered(span: Span) -> Iterator[None]:
         yield
     except StatusError:
         raise
-    except errors.CarawayError as exc:
-        raise STATUS.get(type(exc), Internal)(bounded(exc.message)) from None
+    except CarawayError as exc:
+        raise STATUS[outcomes.of(exc).kind](bounded(exc.message)) from None
     except Exception:
         logger.exception("flight call failed", extra={"trace_id": span.trace_id})
         raise Internal(

@@ -8,28 +8,18 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from caraway_core.ids import JobId, PrincipalId
+from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
 
 JobStatus = Literal["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "CLOSED"]
 TERMINAL: frozenset[JobStatus] = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "CLOSED"})
-ErrorCode = Literal[
-    "SCHEDULER_UNAVAILABLE",
-    "SUBMISSION_FAILED",
-    "EXECUTION_FAILED",
-    "FETCHING_RESULTS_FAILED",
-    "CANCELLED",
-    "PARAMETER_BINDING_FAILED",
-    "NOT_FOUND",
-    "INTERNAL",
-    "TIMEOUT",
-]
 
 
 @dataclass(frozen=True, slots=True)
 class JobError:
     """Why a job did not succeed."""
 
-    code: ErrorCode
+    code: JobCode
     message: str
 
 

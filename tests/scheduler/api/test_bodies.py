@@ -6,6 +6,7 @@ import pytest
 from starlette.requests import ClientDisconnect, Request
 
 from caraway_scheduler.api import bodies
+from caraway_scheduler.api.errors import RefusedError
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -35,7 +36,7 @@ async def test_parts_are_joined() -> None:
 
 async def test_body_that_stops_arriving_is_408() -> None:
     receive = parts({"type": "http.request", "body": b"SELECT ", "more_body": True})
-    with pytest.raises(bodies.BodyError) as caught:
+    with pytest.raises(RefusedError) as caught:
         await bodies.read(request(receive), 100, chunk_timeout_s=0.02)
     assert caught.value.status == 408
     assert "after 7 bytes" in caught.value.message
@@ -51,6 +52,6 @@ async def test_body_that_breaks_off_is_no_body() -> None:
 @pytest.mark.parametrize("length", [None, "200"])
 async def test_body_over_the_limit_is_413(length: str | None) -> None:
     receive = parts({"type": "http.request", "body": b"x" * 150, "more_body": True})
-    with pytest.raises(bodies.BodyError) as caught:
+    with pytest.raises(RefusedError) as caught:
         await bodies.read(request(receive, length), 100)
     assert caught.value.status == 413

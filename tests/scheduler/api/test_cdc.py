@@ -14,6 +14,7 @@ from caraway_core.changes import Changes
 from caraway_core.errors import (
     CarawayError,
     ExecutionError,
+    InvalidQueryError,
     OverloadedError,
     QueryTimeoutError,
     ShuttingDownError,
@@ -176,9 +177,10 @@ async def test_events_without_effect_need_nothing(tmp_path: Path) -> None:
         (ShuttingDownError("it stops"), 503),
         (StateAwayError("the state store is away"), 503),
         (RegistryAwayError("the registry is away"), 503),
-        (OverloadedError("too much", 2), 503),
+        (OverloadedError("too much", 2), 429),
         (ChangesRefusedError("not these"), 400),
-        (ExecutionError("an executor failed"), 400),
+        (InvalidQueryError("a value does not fit"), 400),
+        (ExecutionError("an executor failed"), 500),
         (CarawayError("unheard of"), 500),
     ],
 )

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.api.queries.errors import RefusedError
+from caraway_scheduler.api.queries.errors import NoResultsError
 from caraway_scheduler.jobs.model import Job, Manifest
 from caraway_scheduler.jobs.protocol import JobDesk
 
@@ -54,11 +54,11 @@ async def manifest(desk: JobDesk, job: Job, unfinished: int) -> Manifest:
     """Return what the job has stored; `unfinished` is the answer while it has not ended.
 
     Raises:
-        RefusedError: it has nothing to show: not yet, no longer, or never.
+        NoResultsError: it has nothing to show: not yet, no longer, or never.
     """
     match job.status:
         case "PENDING" | "RUNNING":
-            raise RefusedError(
+            raise NoResultsError(
                 unfinished,
                 f"query '{job.job_id}' is {job.status}; ask /v1/queries/{job.job_id}/status, "
                 "with wait=SECONDS if you like, until it has SUCCEEDED",
@@ -66,9 +66,9 @@ async def manifest(desk: JobDesk, job: Job, unfinished: int) -> Manifest:
             )
         case "FAILED":
             cause = job.error.message if job.error else "the cause is not known"
-            raise RefusedError(500, cause, job.status)
+            raise NoResultsError(500, cause, job.status)
         case "CANCELLED":
-            raise RefusedError(410, f"query '{job.job_id}' was cancelled", job.status)
+            raise NoResultsError(410, f"query '{job.job_id}' was cancelled", job.status)
         case "CLOSED":
             raise _expired(job)
     try:
@@ -91,20 +91,20 @@ def chunk(manifest: Manifest, job: Job, index: int) -> Sequence[ChunkInfo]:
     """Return the chunk at an index. Of an answer without rows the first one is empty.
 
     Raises:
-        RefusedError: there is no such chunk.
+        NoResultsError: there is no such chunk.
     """
     if 0 <= index < max(1, len(manifest.chunks)):
         return manifest.chunks[index : index + 1]
     last = f"its chunks are 0 to {len(manifest.chunks) - 1}"
     known = last if manifest.chunks else "it has no rows, and chunk 0 alone"
-    raise RefusedError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
+    raise NoResultsError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
 
 
 async def read(desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> Reading:
     """Open some chunks, whose reading must be closed.
 
     Raises:
-        RefusedError: they have expired, or are missing or damaged.
+        NoResultsError: they have expired, or are missing or damaged.
     """
     reading = Reading(schema, desk.read(job, chunks))
     try:
@@ -117,7 +117,7 @@ async def read(desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[Chun
     return reading
 
 
-async def _unreadable(desk: JobDesk, job: Job, exc: ResultStoreError) -> RefusedError:
+async def _unreadable(desk: JobDesk, job: Job, exc: ResultStoreError) -> NoResultsError:
     """Tell an answer that expired while it was asked for from one that is broken."""
     try:
         now = await desk.find(job.principal, job.job_id)
@@ -125,11 +125,11 @@ async def _unreadable(desk: JobDesk, job: Job, exc: ResultStoreError) -> Refused
         return _expired(job)
     if now.status == "CLOSED":
         return _expired(job)
-    return RefusedError(500, exc.message, job.status)
+    return NoResultsError(500, exc.message, job.status)
 
 
-def _expired(job: Job) -> RefusedError:
-    return RefusedError(410, _EXPIRED.format(job.job_id), "CLOSED")
+def _expired(job: Job) -> NoResultsError:
+    return NoResultsError(410, _EXPIRED.format(job.job_id), "CLOSED")
 
 
 async def _fetch(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:

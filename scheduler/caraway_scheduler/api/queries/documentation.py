@@ -2,9 +2,10 @@
 
 from typing import Any, get_args
 
+from caraway_core.outcomes import JobCode
 from caraway_scheduler.api import shapes
 from caraway_scheduler.api.negotiation import STORED_TYPES
-from caraway_scheduler.jobs.model import ErrorCode, JobStatus
+from caraway_scheduler.jobs.model import JobStatus
 
 Schema = dict[str, Any]
 
@@ -31,7 +32,7 @@ _TIME: Schema = {"type": "string", "format": "date-time"}
 _STATUS: Schema = {"type": "string", "enum": list(get_args(JobStatus))}
 _ERROR = _object(
     ("error_code", "message"),
-    error_code={"type": "string", "enum": list(get_args(ErrorCode))},
+    error_code={"type": "string", "enum": list(get_args(JobCode))},
     message=_TEXT,
 )
 _STATE: Schema = {"query_id": _TEXT, "status": _STATUS, "error": _ERROR}

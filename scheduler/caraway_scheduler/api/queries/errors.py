@@ -1,39 +1,25 @@
-"""What each of our errors is on the wire of the query routes: a status and JSON."""
+"""Answers the errors of the query routes, as JSON."""
 
 import functools
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import ParamSpec
 
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from caraway_core import errors
-from caraway_scheduler.api.bodies import BodyError
-from caraway_scheduler.api.negotiation import NotAcceptableError
-from caraway_scheduler.api.queries.submissions import SubmissionError
+from caraway_core.errors import CarawayError
+from caraway_scheduler.api import errors
+from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.jobs.model import JobStatus
 
-STATUS: Mapping[type[errors.CarawayError], int] = {
-    errors.JobConflictError: 422,
-    errors.JobNotFoundError: 404,
-    errors.InvalidQueryError: 400,
-    errors.QueryForbiddenError: 403,
-    errors.OverloadedError: 429,
-    errors.StateAwayError: 503,
-    errors.ShuttingDownError: 503,
-}
-"""What is not here is 500."""
 P = ParamSpec("P")
-_CLIENT_GONE = Response(status_code=499)
 
 
-class RefusedError(Exception):
-    """Something that cannot be had, or not now; `job_status` says why where that is told."""
+class NoResultsError(RefusedError):
+    """The results of a job cannot be had, or not now; `job_status` says why."""
 
-    def __init__(self, status: int, message: str, job_status: JobStatus | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
+    def __init__(self, status: int, message: str, job_status: JobStatus) -> None:
+        super().__init__(status, message)
         self.job_status = job_status
 
 
@@ -44,37 +30,11 @@ def worded(handler: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[R
     async def wording(*args: P.args, **kwargs: P.kwargs) -> Response:
         try:
             return await handler(*args, **kwargs)
-        except (
-            errors.CarawayError,
-            BodyError,
-            NotAcceptableError,
-            RefusedError,
-            SubmissionError,
-        ) as exc:
-            return _response(exc)
+        except NoResultsError as exc:
+            return errors.as_error(exc, status=exc.job_status)
+        except (CarawayError, RefusedError) as exc:
+            return errors.as_error(exc)
         except ClientDisconnect:
-            return _CLIENT_GONE
+            return errors.CLIENT_GONE
 
     return wording
-
-
-def of(exc: errors.CarawayError) -> int:
-    return next((status for kind, status in STATUS.items() if isinstance(exc, kind)), 500)
-
-
-def _response(
-    exc: errors.CarawayError | BodyError | NotAcceptableError | RefusedError | SubmissionError,
-) -> Response:
-    headers = {}
-    match exc:
-        case errors.OverloadedError() | errors.StateAwayError():
-            headers["retry-after"] = str(exc.retry_after_s)
-            return JSONResponse({"error": exc.message}, of(exc), headers)
-        case errors.CarawayError():
-            return JSONResponse({"error": exc.message}, of(exc))
-        case NotAcceptableError():
-            return JSONResponse({"error": str(exc)}, 406)
-        case RefusedError(job_status=str(job_status)):
-            return JSONResponse({"error": exc.message, "status": job_status}, exc.status)
-        case _:
-            return JSONResponse({"error": exc.message}, exc.status)

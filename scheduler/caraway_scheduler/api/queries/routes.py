@@ -12,7 +12,8 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_engine import formats
 from caraway_engine.formats import Encoder
 from caraway_scheduler.api import bodies, negotiation, scopes, streaming
-from caraway_scheduler.api.negotiation import STORED_TYPES, NotAcceptableError
+from caraway_scheduler.api.errors import RefusedError
+from caraway_scheduler.api.negotiation import STORED_TYPES
 from caraway_scheduler.api.queries import answers, documentation, documents, errors, submissions
 from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
@@ -119,8 +120,8 @@ async def chunk(
     _refuse_format(format)
     try:
         return await _results(request, query_id, index, _CONFLICT)
-    except errors.RefusedError as exc:
-        raise errors.RefusedError(exc.status, exc.message) from exc
+    except errors.NoResultsError as exc:
+        raise RefusedError(exc.status, exc.message) from exc
 
 
 @router.post("/v1/queries/{query_id}/cancel", **documentation.CANCEL)
@@ -130,7 +131,7 @@ async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
     desk = _desk(request)
     principal = scopes.principal(request)
     if not principal.may_write:
-        raise errors.RefusedError(403, "cancelling a query needs a key that ends in :rw")
+        raise RefusedError(403, "cancelling a query needs a key that ends in :rw")
     return await _described(
         request, desk, await desk.cancel(principal.id, submissions.job_id(query_id))
     )
@@ -174,7 +175,7 @@ async def _stored(
         head = encoder.begin(schema)
     except InvalidQueryError as exc:
         # The answer is there, only not in this form.
-        raise NotAcceptableError(exc.message) from exc
+        raise RefusedError(406, exc.message) from exc
     reading = await answers.read(desk, job, schema, chunks)
     return StoredResponse(job.job_id, reading, encoder, head, _form(request, content_type))
 
@@ -206,7 +207,7 @@ async def _find(request: Request, desk: JobDesk, query_id: str) -> Job:
 
 def _refuse_format(format_: str) -> None:
     if format_.lower() != "json":
-        raise errors.RefusedError(
+        raise RefusedError(
             400,
             f"format '{format_[:100]}' cannot be asked for in the query string; other forms than "
             f"JSON are asked for by Accept: {', '.join(STORED_TYPES)}",

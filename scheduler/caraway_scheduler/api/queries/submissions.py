@@ -8,6 +8,7 @@ from typing import Any
 from caraway_core.errors import JobNotFoundError
 from caraway_core.ids import JobId
 from caraway_engine import placeholders
+from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.jobs.model import JobRequest
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
@@ -18,30 +19,21 @@ _LARGEST = 2**63 - 1
 _EXAMPLE = 'send {"sql": "SELECT ...", "parameters": {...}}'
 
 
-class SubmissionError(Exception):
-    """A submission that says nothing which could be run; `status` is the HTTP answer to it."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-
-
 def parse(body: bytes, content_type: str | None) -> JobRequest:
     """Read a JSON body; fields that are not known are left to clients of other versions.
 
     Raises:
-        SubmissionError: it is not JSON, or a field is not what it must be.
+        RefusedError: it is not JSON, or a field is not what it must be.
     """
     media_type = (content_type or "").partition(";")[0].strip().lower()
     if media_type and media_type != "application/json" and not media_type.endswith("+json"):
-        raise SubmissionError(
+        raise RefusedError(
             415, f"'{media_type}' cannot be read; send JSON with Content-Type: application/json"
         )
     document = _document(body)
     sql = document.get("sql")
     if not isinstance(sql, str):
-        raise SubmissionError(422, f'the field "sql" must be a string; {_EXAMPLE}')
+        raise RefusedError(422, f'the field "sql" must be a string; {_EXAMPLE}')
     return JobRequest(
         sql=sql,
         parameters=_parameters(document.get("parameters")),
@@ -54,12 +46,12 @@ def idempotency_key(header: str | None) -> str:
     """Return the key, "" if there is none.
 
     Raises:
-        SubmissionError: it is empty, too long, or not plain text.
+        RefusedError: it is empty, too long, or not plain text.
     """
     if header is None:
         return ""
     if not _KEY.fullmatch(header):
-        raise SubmissionError(
+        raise RefusedError(
             400, "the Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID"
         )
     return header
@@ -82,11 +74,9 @@ def _document(body: bytes) -> dict[str, Any]:
         # An escaped half of a surrogate pair is JSON, but no text that could be kept or run.
         json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as exc:
-        raise SubmissionError(
-            400, f"the request body is not JSON: {_cause(exc)}; {_EXAMPLE}"
-        ) from exc
+        raise RefusedError(400, f"the request body is not JSON: {_cause(exc)}; {_EXAMPLE}") from exc
     if not isinstance(document, dict):
-        raise SubmissionError(422, f"the request body must be a JSON object; {_EXAMPLE}")
+        raise RefusedError(422, f"the request body must be a JSON object; {_EXAMPLE}")
     return document
 
 
@@ -100,7 +90,7 @@ def _parameters(values: Any) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict | list):
-        raise SubmissionError(
+        raise RefusedError(
             422,
             'the field "parameters" must be an object (for :name and $name) or an array (for $1 '
             "and ?)",
@@ -112,7 +102,7 @@ def _timeout_s(seconds: Any) -> float | None:
     if seconds is None:
         return None
     if not _is_number(seconds) or not 0 <= seconds < math.inf:
-        raise SubmissionError(422, 'the field "timeout_seconds" must be a number, 0 or more')
+        raise RefusedError(422, 'the field "timeout_seconds" must be a number, 0 or more')
     return float(min(seconds, _LONGEST_S))
 
 
@@ -120,7 +110,7 @@ def _maximum_size(size: Any) -> int | None:
     if size is None:
         return None
     if not _is_number(size) or size < 0 or size != size // 1:
-        raise SubmissionError(422, 'the field "maximum_size" must be a number of bytes, 0 or more')
+        raise RefusedError(422, 'the field "maximum_size" must be a number of bytes, 0 or more')
     return int(min(size, _LARGEST))
 
 

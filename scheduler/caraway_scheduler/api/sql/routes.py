@@ -9,14 +9,13 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from caraway_core.errors import CarawayError
-from caraway_scheduler.api import bodies, negotiation, scopes, streaming
-from caraway_scheduler.api.sql import documentation, errors, requests
+from caraway_scheduler.api import bodies, errors, negotiation, scopes, streaming
+from caraway_scheduler.api.sql import documentation, requests
 from caraway_scheduler.api.sql.responses import AnswerResponse
 from caraway_scheduler.queries.answers import Answer
 from caraway_scheduler.queries.service import QueryRequest, QueryService
 
 router = APIRouter(tags=["SQL"])
-_CLIENT_GONE = Response(status_code=499)
 
 
 @router.post("/v1/sql", **documentation.RUN_SQL)
@@ -32,10 +31,10 @@ async def run_sql(request: Request) -> Response:
         answer = services.queries.recall(query)
         if answer is None:
             answer = await streaming.unless_gone(request, services.queries.start(query))
-    except (CarawayError, bodies.BodyError, negotiation.NotAcceptableError) as exc:
-        return errors.response(exc)
+    except (CarawayError, errors.RefusedError) as exc:
+        return errors.as_text(exc)
     except ClientDisconnect:
-        return _CLIENT_GONE
+        return errors.CLIENT_GONE
     counts, label = services.tallies.query_returned_bytes, (query.protocol,)
 
     def count_bytes(sent: int) -> None:

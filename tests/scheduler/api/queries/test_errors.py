@@ -134,7 +134,7 @@ async def test_a_wrong_limit(tmp_path: Path, tail: str) -> None:
     [
         (errors.OverloadedError("as many wait as may", 7), 429, "7"),
         (errors.StateAwayError("the state store is away", 3), 503, "3"),
-        (errors.ShuttingDownError("Runtime is shutting down"), 503, None),
+        (errors.ShuttingDownError("Runtime is shutting down"), 503, "2"),
         (errors.ExecutionError("broken"), 500, None),
     ],
 )

@@ -1,0 +1,107 @@
+"""The table of errors: what each class means to a client, on every wire.
+
+A wire maps `Kind` to its own status and takes `may_retry` and `job_code` from here. A class
+without a row has the row of its nearest base class. So the table needs a row for each class of
+`errors`, and classes of other packages derive from one of those.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from caraway_core import errors
+
+
+class Kind(Enum):
+    """The kind of a failure, from the client's point of view."""
+
+    INVALID = "invalid"
+    """The request is wrong; only another request can succeed."""
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not found"
+    CONFLICT = "conflict"
+    """The same idempotency key came with another request."""
+    TIMED_OUT = "timed out"
+    CANCELLED = "cancelled"
+    OVERLOADED = "overloaded"
+    """There is too much work; the same request can succeed later."""
+    UNAVAILABLE = "unavailable"
+    """A part of the runtime is away or still starting; the same request can succeed later."""
+    INTERNAL = "internal"
+    """The runtime or a source failed."""
+
+
+JobCode = Literal[
+    "SCHEDULER_UNAVAILABLE",
+    "SUBMISSION_FAILED",
+    "EXECUTION_FAILED",
+    "FETCHING_RESULTS_FAILED",
+    "CANCELLED",
+    "PARAMETER_BINDING_FAILED",
+    "NOT_FOUND",
+    "INTERNAL",
+    "TIMEOUT",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One row of the table."""
+
+    kind: Kind
+    job_code: JobCode
+    may_retry: bool = False
+    """The same request may be sent again, and may then succeed."""
+
+
+_INTERNAL = Outcome(Kind.INTERNAL, "INTERNAL")
+_FAILED = Outcome(Kind.INTERNAL, "EXECUTION_FAILED")
+_INVALID = Outcome(Kind.INVALID, "SUBMISSION_FAILED")
+_AWAY = Outcome(Kind.UNAVAILABLE, "SCHEDULER_UNAVAILABLE", may_retry=True)
+_BROKEN_OFF = Outcome(Kind.UNAVAILABLE, "EXECUTION_FAILED", may_retry=True)
+
+TABLE: Mapping[type[errors.CarawayError], Outcome] = {
+    errors.CarawayError: _INTERNAL,
+    errors.ManifestError: _INTERNAL,
+    errors.UnknownPluginError: _INTERNAL,
+    errors.NotInstalledError: _INTERNAL,
+    errors.DatasetError: _FAILED,
+    errors.InvalidRequestError: _INVALID,
+    errors.NotFoundError: Outcome(Kind.NOT_FOUND, "NOT_FOUND"),
+    errors.JobNotFoundError: Outcome(Kind.NOT_FOUND, "NOT_FOUND"),
+    errors.JobConflictError: Outcome(Kind.CONFLICT, "SUBMISSION_FAILED"),
+    errors.DeadlineError: Outcome(Kind.TIMED_OUT, "TIMEOUT", may_retry=True),
+    errors.UnavailableError: _AWAY,
+    errors.StateAwayError: _AWAY,
+    errors.ShuttingDownError: _AWAY,
+    errors.ExecutorLostError: _BROKEN_OFF,
+    errors.PartLostError: _BROKEN_OFF,
+    errors.CatalogMovedError: _BROKEN_OFF,
+    errors.NotDistributableError: _INTERNAL,
+    errors.QueryError: _FAILED,
+    errors.InvalidQueryError: _INVALID,
+    errors.ParametersError: Outcome(Kind.INVALID, "PARAMETER_BINDING_FAILED"),
+    errors.QueryForbiddenError: Outcome(Kind.FORBIDDEN, "SUBMISSION_FAILED"),
+    errors.QueryTimeoutError: Outcome(Kind.TIMED_OUT, "TIMEOUT"),
+    errors.QueryCancelledError: Outcome(Kind.CANCELLED, "CANCELLED"),
+    errors.OverloadedError: Outcome(Kind.OVERLOADED, "SCHEDULER_UNAVAILABLE", may_retry=True),
+    errors.OutOfMemoryQueryError: _FAILED,
+    errors.AnswerCutError: _BROKEN_OFF,
+    errors.ResultTooLargeError: Outcome(Kind.INVALID, "EXECUTION_FAILED"),
+    errors.ExecutionError: _FAILED,
+    errors.ResultStoreError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
+}
+_RETRY_AFTER_S = 2
+
+
+def of(exc: errors.CarawayError) -> Outcome:
+    """Return the row of an error: that of its class, or of the nearest base class with one."""
+    return next(TABLE[kind] for kind in type(exc).__mro__ if kind in TABLE)
+
+
+def retry_after_s(exc: errors.CarawayError) -> int | None:
+    """Return after how many seconds the same request may be sent again; None if it may not."""
+    if not of(exc).may_retry:
+        return None
+    return int(getattr(exc, "retry_after_s", _RETRY_AFTER_S))

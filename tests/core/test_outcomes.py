@@ -1,0 +1,80 @@
+"""The table of errors covers every class that the runtime can raise."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+
+import pytest
+
+from caraway_core import errors, outcomes
+from caraway_core.ids import ExecutorId
+from caraway_core.outcomes import Kind, Outcome
+
+PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_scheduler",
+            "caraway_executor", "caraway_cluster")  # fmt: skip
+INSIDE = {
+    # Caught where they are raised, or raised where nobody waits for an answer.
+    "NodeFailedError", "ChunksAwayError", "ActorFailedError", "MovedError", "DisplacedError",
+    "TransitionError",
+}  # fmt: skip
+"""Classes without a kind of their own: to a client each of them is an internal error."""
+
+
+def own_classes() -> set[type[errors.CarawayError]]:
+    found = (each for _, each in inspect.getmembers(errors, inspect.isclass))
+    return {each for each in found if issubclass(each, errors.CarawayError)}
+
+
+def all_classes(kind: type[errors.CarawayError]) -> Iterator[type[errors.CarawayError]]:
+    yield kind
+    for each in kind.__subclasses__():
+        yield from all_classes(each)
+
+
+def test_every_class_of_the_tree_has_a_row() -> None:
+    assert set(outcomes.TABLE) == own_classes()
+
+
+def test_every_class_of_other_packages_has_a_kind() -> None:
+    for package in PACKAGES:
+        module = importlib.import_module(package)
+        for each in pkgutil.walk_packages(module.__path__, f"{package}."):
+            if not each.name.endswith("__main__"):
+                importlib.import_module(each.name)
+    others = set(all_classes(errors.CarawayError)) - own_classes()
+    internal = outcomes.TABLE[errors.CarawayError]
+    unknown = {
+        each.__name__
+        for each in others
+        if each.__module__.startswith(PACKAGES) and _row(each) is internal
+    }
+    assert unknown - INSIDE == set()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "retry_after_s"),
+    [
+        (errors.InvalidQueryError("x"), Kind.INVALID, None),
+        (errors.ParametersError("x"), Kind.INVALID, None),
+        (errors.StateAwayError("x", 7), Kind.UNAVAILABLE, 7),
+        (errors.OverloadedError("x", 5), Kind.OVERLOADED, 5),
+        (errors.ExecutorLostError(ExecutorId("e"), "gone"), Kind.UNAVAILABLE, 2),
+        (errors.ResultStoreError("x"), Kind.INTERNAL, None),
+        (errors.CarawayError("x"), Kind.INTERNAL, None),
+    ],
+)
+def test_rows(error: errors.CarawayError, kind: Kind, retry_after_s: int | None) -> None:
+    assert outcomes.of(error).kind is kind
+    assert outcomes.retry_after_s(error) == retry_after_s
+
+
+def test_class_without_a_row_has_that_of_its_nearest_base() -> None:
+    class OfThisTestError(errors.StateAwayError):
+        pass
+
+    assert outcomes.of(OfThisTestError("x", 3)).kind is Kind.UNAVAILABLE
+
+
+def _row(kind: type[errors.CarawayError]) -> Outcome:
+    return next(outcomes.TABLE[each] for each in kind.__mro__ if each in outcomes.TABLE)
