@@ -15,11 +15,13 @@ from substrait.type_pb2 import Type
 from caraway_core.errors import NotDistributableError
 from caraway_core.protocols.fleet import TaskTable
 from caraway_engine import fragments
+from caraway_engine.stages import naming
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 from caraway_engine.stages.schemas import plain
 
 _CACHED_LEAVES = 1024
 _TOKEN = re.compile(rf"\b[0-9a-f]{{{len(INPUT_PREFIX)}}}(?=s\d)")
+_EXCHANGED = re.compile(r"\b(s\d+)\.\1_(?=c\d)")
 
 
 class StageSchemas:
@@ -30,12 +32,13 @@ class StageSchemas:
         self._inputs = inputs
         self._known: dict[str, TaskTable] = {}
 
-    def schema(self, plan: bytes) -> pa.Schema:
-        return plain(pa.schema(self._planned(plan).schema()))
+    def schema(self, plan: bytes, stage: str = "") -> pa.Schema:
+        return plain(pa.schema(self._planned(plan).schema()), stage)
 
     def text(self, plan: bytes) -> str:
-        """Word a fragment as EXPLAIN does."""
-        return _TOKEN.sub("", str(self._planned(plan).logical_plan().display_indent()))
+        """Describe a fragment as EXPLAIN does, without what keeps names apart."""
+        text = _TOKEN.sub("", str(self._planned(plan).logical_plan().display_indent()))
+        return naming.without_marks(_EXCHANGED.sub(r"\1.", text))
 
     def _planned(self, plan: bytes) -> DataFrame:
         try:
@@ -53,7 +56,7 @@ class StageSchemas:
         return rel
 
     def types(self, schema: pa.Schema) -> Sequence[Type]:
-        return list(_read_of(plain(schema)).read.base_schema.struct.types)
+        return list(_read_of(schema).read.base_schema.struct.types)
 
 
 _leaves: OrderedDict[pa.Schema, bytes] = OrderedDict()
@@ -62,14 +65,17 @@ _lock = Lock()
 
 def _read_of(schema: pa.Schema) -> Rel:
     """Return the read of a table with this schema, in the engine's own words."""
+    unnamed = plain(schema)
     with _lock:
-        if schema not in _leaves:
-            _leaves[schema] = _made(schema)
+        if unnamed not in _leaves:
+            _leaves[unnamed] = _made(unnamed)
             if len(_leaves) > _CACHED_LEAVES:
                 _leaves.popitem(last=False)
         rel = Rel()
-        rel.ParseFromString(_leaves[schema])
-        return rel
+        rel.ParseFromString(_leaves[unnamed])
+    for place, name in zip(naming.places(rel), schema.names, strict=True):
+        rel.read.base_schema.names[place] = name
+    return rel
 
 
 def _made(schema: pa.Schema) -> bytes:

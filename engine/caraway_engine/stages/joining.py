@@ -36,7 +36,7 @@ def visit_join(planner: "Planner", rel: Rel, path: str) -> Part | None:
         _Side(right, path + ".1", [key.right for key in keys], right_may),
     )
     placed = _placed(planner, rel, sides, [key.equality for key in keys])
-    return placed and _put_together(rel, *placed)
+    return placed and _put_together(planner, rel, *placed)
 
 
 def _placed(
@@ -114,7 +114,8 @@ def _reduced(
     cluster = planner.cluster
     whole = planner.reading(stage, Mode.ALL, size)
     pairs = list(zip(large.keys, small.keys, equalities, strict=True))
-    rel = joins.reduction(large.part.rel, whole.rel, pairs, planner.functions)
+    mine, other = planner.naming.apart(large.part.rel, whole.rel, "LEFT_SEMI")
+    rel = joins.reduction(mine, other, pairs, planner.functions)
     part = Part(
         rel, large.part.size_bytes, large.part.layout, large.part.count,
         (*large.part.readings, *whole.readings), large.part.tables,
@@ -162,9 +163,10 @@ def _are_aligned(left: _Side, right: _Side) -> bool:
     return len(left.part.keys) == len(right.part.keys) and all(pair in pairs for pair in wanted)
 
 
-def _put_together(rel: Rel, left: Part, right: Part) -> Part:
+def _put_together(planner: "Planner", rel: Rel, left: Part, right: Part) -> Part:
     size = max(left.size_bytes, right.size_bytes)
-    part = joined(with_children(rel, [left.rel, right.rel]), (left, right), size)
+    sides = planner.naming.apart(left.rel, right.rel, join_type(rel))
+    part = joined(with_children(rel, sides), (left, right), size)
     groups = {each.group for each in (left, right) if not each.is_everywhere}
     group = groups.pop() if len(groups) == 1 else None
     if part.layout != "partitions" and group is None:

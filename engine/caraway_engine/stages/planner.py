@@ -16,6 +16,7 @@ from caraway_core.ids import TableName
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.graph import Cluster, Hashed, Measured, Mode, Reading, Stage, StageGraph
 from caraway_engine.stages.inputs import INPUT_PREFIX
+from caraway_engine.stages.naming import Naming
 from caraway_engine.stages.parts import Part
 from caraway_engine.stages.relations import (
     append,
@@ -44,6 +45,7 @@ class Planner:
         self.cluster = cluster
         self.schemas = schemas
         self.functions = Functions(plan)
+        self.naming = Naming(self.functions)
         root = reword_own_equalities(plan.relations[0].root.input, self.functions)
         self._root = lower_semi_joins(root, self.functions)
         self.divided = divided
@@ -160,7 +162,7 @@ class Planner:
         stage = Stage(
             name,
             plan,
-            self.schemas.schema(plan),
+            self.schemas.schema(plan, name),
             part.layout,
             part.count,
             part.readings,

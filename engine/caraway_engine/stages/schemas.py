@@ -13,8 +13,8 @@ from caraway_engine.plain import plain_type
 class Schemas(Protocol):
     """Answers from the types alone; nothing is read or run."""
 
-    def schema(self, plan: bytes) -> pa.Schema:
-        """Return the schema of a fragment's rows, as they enter an exchange."""
+    def schema(self, plan: bytes, stage: str = "") -> pa.Schema:
+        """Return the schema of a fragment's rows, as they enter the exchange of a stage."""
         ...
 
     def text(self, plan: bytes) -> str:
@@ -30,8 +30,12 @@ class Schemas(Protocol):
         ...
 
 
-def plain(schema: pa.Schema) -> pa.Schema:
-    """Give the columns the types and names that they have in an exchange."""
+def plain(schema: pa.Schema, stage: str = "") -> pa.Schema:
+    """Give the columns the types and names that they have in the exchange of a stage.
+
+    No two exchanges of a statement have a column of the same name.
+    """
+    prefix = f"{stage}_c" if stage else "c"
     return pa.schema(
-        [pa.field(f"c{index}", plain_type(each.type)) for index, each in enumerate(schema)]
+        [pa.field(f"{prefix}{index}", plain_type(each.type)) for index, each in enumerate(schema)]
     )

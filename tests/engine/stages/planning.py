@@ -36,8 +36,9 @@ SCHEMAS = {
     ),
     "more": pa.schema({"id": pa.int64(), "dim": pa.int64(), "amount": pa.int32()}),
     "dims": pa.schema({"dim": pa.int64(), "label": pa.string_view()}),
+    "odd": pa.schema({"id": pa.int64(), "s1_c0": pa.int64()}),
 }  # fmt: skip
-SIZES = {"facts": LARGE, "more": LARGE // 2, "dims": MB}
+SIZES = {"facts": LARGE, "more": LARGE // 2, "dims": MB, "odd": LARGE}
 
 
 @dataclass(frozen=True, slots=True)

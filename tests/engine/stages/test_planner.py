@@ -72,7 +72,7 @@ def check(made: Planned) -> None:
         names = [reading.stage for reading in stage.readings]
         assert len({(each.stage, each.mode) for each in stage.readings}) == len(names)
         assert stage.plan.count(INPUT_PREFIX.encode()) >= len(set(names))
-        assert made.schemas.schema(stage.plan) == stage.schema
+        assert made.schemas.schema(stage.plan, stage.name) == stage.schema
         assert not stage.tables or stage.layout == "slots"
         assert stage.name not in known, "each input is produced once"
         known[stage.name] = stage
