@@ -1,7 +1,6 @@
 """What a planned statement asks of a cluster: which tables it reads, and if it can be cut."""
 
-import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,15 +13,11 @@ from caraway_core.ids import TableName
 from caraway_core.partitions import matching
 from caraway_core.partitions.keys import Bucket
 from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec
-from caraway_engine import coercion, presence, pruning
+from caraway_engine import coercion, plan_facts, pruning
+from caraway_engine.plan_facts import Operation, PlanFacts
 from caraway_engine.stages import Buckets, TableFacts, safety, widest_reads
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import kind, table_name, walk
-
-_SYSTEM = re.compile(r"^(?:caraway\.)?(?:runtime|information_schema)\.")
-_ALIAS = re.compile(r"^\s*SubqueryAlias: (\S+)", re.MULTILINE)
-_DESCRIPTION = re.compile(r"\A\s*(?:Explain|DescribeTable)")
-_DIAGNOSTIC = re.compile(r"\A\s*(?:Explain|Analyze|DescribeTable)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,38 +43,33 @@ class Analysis:
 def analyse(
     context: SessionContext,
     dataframe: Any,
+    facts: PlanFacts,
     *,
-    written: TableName | None,
-    reads_only_catalog: bool,
     is_product: bool,
     specs: Mapping[TableName, TableSpec],
 ) -> Analysis:
     """Look at a planned statement. Planning is done; this costs a millisecond or two."""
-    text = dataframe.logical_plan().display_indent()
-    is_diagnostic = bool(_DIAGNOSTIC.match(text))
-    looked_into = _ALIAS.findall(text)
+    written = facts.write.table if facts.write else None
     plan: Plan | None = None
     objection: str | None = None
     schema = pa.schema(dataframe.schema())
-    if written is not None or is_diagnostic:
+    scans = frozenset(facts.scans)
+    if facts.operation is not Operation.QUERY:
         objection = "a statement that does not only read is run whole"
     elif is_product:
         objection = "a join without equal keys is run whole"
     else:
         optimized = dataframe.optimized_logical_plan()
-        text = optimized.display_indent()
-        plan, objection = _cut(context, optimized, text, specs)
+        scans = plan_facts.optimized(optimized, facts).scans
+        plan, objection = _cut(context, optimized, facts.uncut, specs)
         schema = coercion.of_optimized(context, optimized, schema)
-    scanned = presence.tables_read(text)
-    if written is not None:
-        scanned |= {written}
     return Analysis(
         schema,
-        frozenset(map(_bare, scanned)) & specs.keys() | _files(looked_into, specs),
-        any(_SYSTEM.match(name) for name in scanned),
-        reads_only_catalog,
+        _tables(scans, facts, specs),
+        any(map(plan_facts.is_system, scans)),
+        facts.reads_only_catalog,
         written,
-        is_diagnostic,
+        facts.is_diagnostic,
         plan,
         objection,
         _divisible_reads(plan, specs) if plan else {},
@@ -87,18 +77,22 @@ def analyse(
     )
 
 
-def is_only_described(plan: str) -> bool:
-    """Whether a statement says how another one would run, and reads none of its rows."""
-    return bool(_DESCRIPTION.match(plan))
-
-
-def _files(names: Iterable[str], specs: Mapping[TableName, TableSpec]) -> frozenset[TableName]:
-    """Choose the tables over files: of those that cast what they read only an alias is left."""
-    return frozenset(name for name in map(_bare, names) if isinstance(specs.get(name), FilesTable))
+def _tables(
+    scans: frozenset[TableName], facts: PlanFacts, specs: Mapping[TableName, TableSpec]
+) -> frozenset[TableName]:
+    """Choose the tables of the catalog; of those that cast what they read only an alias is left."""
+    if not facts.is_complete:
+        return frozenset(specs)
+    written = {facts.write.table} if facts.write else set()
+    files = {name for name in facts.aliases if isinstance(specs.get(name), FilesTable)}
+    return ((scans | written) & specs.keys()) | files
 
 
 def _cut(
-    context: SessionContext, optimized: Any, text: str, specs: Mapping[TableName, TableSpec]
+    context: SessionContext,
+    optimized: Any,
+    uncut: str | None,
+    specs: Mapping[TableName, TableSpec],
 ) -> tuple[Plan | None, str | None]:
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
@@ -106,7 +100,7 @@ def _cut(
         return None, f"it cannot be written as a plan ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
     plan.ParseFromString(encoded)
-    objection = safety.objection(plan, text, Functions(plan)) or _foreign(plan, specs)
+    objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
     return (None, objection) if objection else (plan, None)
 
 
@@ -194,7 +188,3 @@ def _is_divisible(spec: FilesTable | StoredTable) -> bool:
 
 def memory_tables(specs: Mapping[TableName, TableSpec]) -> frozenset[TableName]:
     return frozenset(name for name, spec in specs.items() if isinstance(spec, MemoryTable))
-
-
-def _bare(name: str) -> TableName:
-    return TableName(name.removeprefix("caraway.").removeprefix("public."))

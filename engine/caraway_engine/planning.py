@@ -9,7 +9,14 @@ from substrait.plan_pb2 import Plan as Substrait
 
 from caraway_core.errors import QueryError, QueryForbiddenError
 from caraway_core.protocols.dispatch import Statement
-from caraway_engine import coercion, distribution, placeholders, scalars, statements
+from caraway_engine import (
+    coercion,
+    distribution,
+    placeholders,
+    plan_facts,
+    scalars,
+    statements,
+)
 from caraway_engine.plans import KeptPlans, Plan, Startable
 from caraway_engine.positions import Positions
 from caraway_engine.registered import READ_ONLY, Registered
@@ -59,8 +66,7 @@ class StatementPlanner:
             analysis = distribution.analyse(
                 self._contexts.main,
                 plan.dataframe,
-                written=plan.effect.written,
-                reads_only_catalog=plan.effect.reads_only_catalog,
+                plan.facts,
                 is_product=plan.is_product,
                 specs=self._registered.snapshot.tables,
             )
@@ -109,22 +115,22 @@ class StatementPlanner:
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
             dataframe = self._contexts.main.sql(found.sql, options=options, param_values=values)
-            text = dataframe.logical_plan().display_indent()
-            is_product = self._registered.is_product(dataframe, text)
+            facts = plan_facts.of(dataframe.logical_plan())
+            is_product = self._registered.is_product(dataframe, facts)
             if is_product:
                 serial = self._contexts.serial
                 dataframe = serial.sql(found.sql, options=options, param_values=values)
         except BaseException as exc:
             raise _refined(self._registered.translate(exc, planning=True), statement) from exc
-        statements.check_writes(text, statement.writable)
-        effect = statements.effect(text)
+        statements.check(facts, statement.writable)
+        effect = statements.effect(facts)
         if effect.written is not None and effect.written in self._versions:
             raise QueryForbiddenError(
                 f"dataset '{effect.written}' is accelerated: its rows are changed at its source, "
                 "and come here with a refresh"
             )
-        files, stored = self._registered.files(text), self._registered.stored(text)
-        plan = Plan(dataframe, effect, is_product, files, stored)
+        files, stored = self._registered.files(facts), self._registered.stored(facts)
+        plan = Plan(dataframe, facts, effect, is_product, files, stored)
         if _is_kept(statement) and plan.effect.reads_only_catalog:
             self._kept.remember(statement.sql, plan)
         return plan

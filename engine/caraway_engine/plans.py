@@ -12,6 +12,7 @@ import pyarrow as pa
 from caraway_core.ids import TableName
 from caraway_engine import presence
 from caraway_engine.distribution import Analysis
+from caraway_engine.plan_facts import PlanFacts
 from caraway_engine.statements import Effect
 from caraway_engine.versions import Shown
 
@@ -23,6 +24,7 @@ class Plan:
     """A plan, with what is known of it: `stored` are the accelerated datasets that it reads."""
 
     dataframe: Any
+    facts: PlanFacts
     effect: Effect
     is_product: bool
     files: presence.SingleFiles

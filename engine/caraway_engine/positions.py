@@ -31,7 +31,7 @@ class Positions:
     def __init__(
         self,
         make_context: Callable[[], SessionContext],
-        views: dict[TableName, tuple[str, frozenset[str]]],
+        views: dict[TableName, tuple[str, frozenset[TableName]]],
     ) -> None:
         self._make_context = make_context
         self._context: SessionContext | None = None

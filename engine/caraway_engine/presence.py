@@ -5,25 +5,16 @@ would answer as if the table were empty.
 """
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+
+from datafusion import ExecutionPlan
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.tables import FilesTable, TableSpec
 
-_SCAN = re.compile(r"TableScan: ([^\s,]+)")
-
-
-def tables_read(plan: str) -> frozenset[str]:
-    """Return the names in the table scans of a plan's text."""
-    return frozenset(_SCAN.findall(plan))
-
-
-def bare(name: str) -> TableName:
-    """Return the name of a table in the catalog for its name in a plan."""
-    return TableName(name.removeprefix("caraway.").removeprefix("public."))
+_NOTHING = "EmptyExec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +25,11 @@ class SingleFiles:
     remote: frozenset[TableName]
 
 
-def single_files(names: Iterable[str], tables: Mapping[TableName, TableSpec]) -> SingleFiles:
+def single_files(names: Iterable[TableName], tables: Mapping[TableName, TableSpec]) -> SingleFiles:
     """Find the tables, among the named, that are read from files instead of folders."""
     local: dict[str, TableName] = {}
     remote: set[TableName] = set()
-    for name in names:
-        table = bare(name)
+    for table in names:
         spec = tables.get(table)
         for scan in spec.scans if isinstance(spec, FilesTable) else ():
             paths = [path for path in scan.paths if not path.endswith("/")]
@@ -50,8 +40,8 @@ def single_files(names: Iterable[str], tables: Mapping[TableName, TableSpec]) ->
     return SingleFiles(local, frozenset(remote))
 
 
-def check(files: SingleFiles, plan: Callable[[TableName], str]) -> None:
-    """Look whether the files are still there; `plan` words the physical plan of a whole table.
+def check(files: SingleFiles, plan: Callable[[TableName], ExecutionPlan]) -> None:
+    """Check that the files are still there; `plan` makes the physical plan of a whole table.
 
     Raises:
         ExecutionError: one is not.
@@ -61,8 +51,13 @@ def check(files: SingleFiles, plan: Callable[[TableName], str]) -> None:
             raise _gone(table, f"its file '{path}' is gone")
     for table in files.remote:
         # A table of which every file is there has a scan for each; what is gone leaves this.
-        if "EmptyExec" in plan(table):
+        if _reads_nothing(plan(table)):
             raise _gone(table, "a file of it is gone from the object store")
+
+
+def _reads_nothing(plan: ExecutionPlan) -> bool:
+    """Tell if a node of a physical plan has no rows; what a node displays begins with its name."""
+    return plan.display().startswith(_NOTHING) or any(map(_reads_nothing, plan.children()))
 
 
 def _gone(table: TableName, what: str) -> ExecutionError:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from datafusion import SessionContext, SQLOptions
+from datafusion import ExecutionPlan, SessionContext, SQLOptions
 from datafusion.catalog import Table
 
 from caraway_core.errors import CarawayError, InvalidQueryError, QueryError
@@ -13,17 +13,17 @@ from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec, ViewTable
 from caraway_engine import (
     contexts,
-    distribution,
     failures,
     fragments,
     object_stores,
+    plan_facts,
     presence,
-    statements,
     stored,
     tables,
 )
 from caraway_engine.contexts import CATALOG, Contexts, EngineSettings
 from caraway_engine.held import Chunks, NoChunks
+from caraway_engine.plan_facts import PlanFacts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.system_tables import SystemSchema
 from caraway_engine.versions import Versions
@@ -42,7 +42,7 @@ class Registered:
     ) -> None:
         self.snapshot = snapshot
         self.installed: dict[TableName, tuple[TableSpec, Table]] = {}
-        self.views: dict[TableName, tuple[str, frozenset[str]]] = {}
+        self.views: dict[TableName, tuple[str, frozenset[TableName]]] = {}
         self.versions = Versions(chunks or NoChunks(), settings.target_partitions)
         self.inputs = fragments.Inputs()
         measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
@@ -51,7 +51,7 @@ class Registered:
             catalog = context.catalog(CATALOG)
             catalog.register_schema("runtime", SystemSchema(snapshot.system))
             catalog.register_schema(INPUT_SCHEMA, self.inputs)
-        self._view_reads: dict[str, frozenset[str]] = {}
+        self._view_reads: dict[TableName, frozenset[TableName]] = {}
         self._spills_to = settings.temp_directory
 
     def install(
@@ -87,29 +87,26 @@ class Registered:
             contexts.register(context, name, table)
         return context
 
-    def stored(self, plan: str) -> frozenset[TableName]:
+    def stored(self, facts: PlanFacts) -> frozenset[TableName]:
         """Return the accelerated datasets whose rows a plan reads, also behind views."""
-        if not self.versions.by_name or distribution.is_only_described(plan):
+        if not self.versions.by_name or facts.is_only_described:
             return frozenset()
-        return frozenset(map(presence.bare, self._reads(plan))) & self.versions.by_name.keys()
+        return self._reads(facts) & self.versions.by_name.keys()
 
-    def files(self, plan: str) -> presence.SingleFiles:
+    def files(self, facts: PlanFacts) -> presence.SingleFiles:
         """Return the files that must be there for a plan, also behind views."""
-        return presence.single_files(self._reads(plan), self.snapshot.tables)
+        return presence.single_files(self._reads(facts), self.snapshot.tables)
 
-    def is_product(self, dataframe: Any, plan: str) -> bool:
-        """Whether a plan, which is given as text too, multiplies tables."""
-        reads_view = any(
-            presence.bare(name) in self._view_reads for name in presence.tables_read(plan)
-        )
-        if not reads_view and not statements.may_join(plan):
+    def is_product(self, dataframe: Any, facts: PlanFacts) -> bool:
+        """Tell if a plan multiplies tables."""
+        if not facts.has_join and facts.is_complete:
             return False
-        return statements.is_product(dataframe.optimized_logical_plan().display_indent())
+        return plan_facts.optimized(dataframe.optimized_logical_plan(), facts).has_product
 
-    def physical_plan(self, name: TableName) -> str:
-        """Word the physical plan of a whole table."""
-        plan = self.contexts.main.sql(f"SELECT * FROM {contexts.quoted(name)}").execution_plan()
-        return str(plan.display_indent())
+    def physical_plan(self, name: TableName) -> ExecutionPlan:
+        """Plan to read a whole table."""
+        sql = f"SELECT * FROM {contexts.quoted(name)}"
+        return self.contexts.main.sql(sql).execution_plan()
 
     def translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:
         """Return a failure of the engine as one of ours; what is none of its failures is raised."""
@@ -120,10 +117,11 @@ class Registered:
         names = [*self.installed, *(f"runtime.{name}" for name in self.snapshot.system)]
         return failures.translate(exc, tables=names, planning=planning, spills_to=self._spills_to)
 
-    def _reads(self, plan: str) -> set[str]:
-        names = presence.tables_read(plan)
-        behind = (self._view_reads.get(presence.bare(name), ()) for name in names)
-        return {*names, *chain.from_iterable(behind)}
+    def _reads(self, facts: PlanFacts) -> frozenset[TableName]:
+        if not facts.is_complete:
+            return frozenset(self.installed)
+        behind = (self._view_reads.get(name, ()) for name in facts.scans)
+        return frozenset({*facts.scans, *chain.from_iterable(behind)})
 
     def _add_table(
         self,
@@ -161,15 +159,13 @@ class Registered:
     def _add_view(self, name: TableName, view: ViewTable) -> None:
         try:
             dataframe = self.contexts.main.sql(view.sql, options=READ_ONLY)
-            text = dataframe.logical_plan().display_indent()
-            if "TableScan: runtime." in text or "TableScan: caraway.runtime." in text:
+            facts = plan_facts.of(dataframe.logical_plan())
+            if facts.reads_system:
                 raise InvalidQueryError(
                     f"view '{name}' reads a runtime table; only statements may, views may not"
                 )
             self._register(name, view, dataframe.into_view())
-            names = presence.tables_read(text)
-            behind = (self._view_reads.get(other, frozenset()) for other in names)
-            self._view_reads[name] = names.union(*behind)
-            self.views[name] = view.sql, frozenset(map(presence.bare, self._view_reads[name]))
+            self._view_reads[name] = self._reads(facts)
+            self.views[name] = view.sql, self._view_reads[name]
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc

@@ -5,7 +5,6 @@ engine has answered from the statistics of whole files, the plan is refused, nev
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ from caraway_engine import file_leaves, wire
 from caraway_engine.file_leaves import Leaf
 from caraway_engine.shares import ListedFile
 
-_READ = re.compile(r"TableScan: ([^\s,]+)")
 _COALESCE = 13
 _INPUT = 1
 _LOCAL = "file://"
@@ -43,11 +41,6 @@ def roots(spec: TableSpec) -> tuple[Root, ...]:
     return tuple(
         Root(path if scan.store else _LOCAL + path) for scan in scans for path in scan.paths
     )
-
-
-def reads(plan: str) -> Counter[str]:
-    """Count how often each name is read in the text of a plan that is not optimized."""
-    return Counter(_READ.findall(plan))
 
 
 def unread(table: TableName) -> ExecutionError:

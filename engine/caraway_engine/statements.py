@@ -1,22 +1,10 @@
-"""What a planned statement does: reads, writes, depends on the moment; and what is refused."""
+"""Decides what a statement may do, and says what running it does."""
 
-import re
 from dataclasses import dataclass
 
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import TableName
-
-_WRITE = re.compile(r"^\s*Dml: op=\[(?P<op>[^\]]+)\] table=\[(?P<table>[^\]]+)\]", re.MULTILINE)
-_COPY = re.compile(r"^\s*CopyTo:", re.MULTILINE)
-# Rows that differ from one moment to the next although no dataset changed.
-_VOLATILE = re.compile(
-    r"\b(?:now|random|uuid|today|current_date|current_time|current_timestamp)\(\)"
-    r"|TableScan: (?:\w+\.)?(?:runtime|information_schema)\."
-)
-_MAY_JOIN = re.compile(r"Join|Subquery|Exists")
-# A join without a pair of equal keys: every row is held against every row of the other side.
-_PRODUCT = re.compile(r"^\s*(?:Cross Join:|\w+ Join:\s*(?:Filter:|$))", re.MULTILINE)
-_DIAGNOSTIC = ("Explain", "Analyze", "DescribeTable", "Plan")
+from caraway_engine.plan_facts import Operation, PlanFacts
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,45 +15,29 @@ class Effect:
     reads_only_catalog: bool
 
 
-def effect(plan: str) -> Effect:
-    """Read a plan in its indented text form."""
-    write = _WRITE.search(plan)
-    stable = not write and not _VOLATILE.search(plan) and not plan.startswith(_DIAGNOSTIC)
-    return Effect(_table_name(write["table"]) if write else None, stable)
+def effect(facts: PlanFacts) -> Effect:
+    return Effect(facts.write.table if facts.write else None, facts.reads_only_catalog)
 
 
-def may_join(plan: str) -> bool:
-    """Whether a plan, before it is optimized, can hold a join; views are not looked into."""
-    return bool(_MAY_JOIN.search(plan))
-
-
-def is_product(optimized_plan: str) -> bool:
-    """Whether a plan holds a join that compares every row with every row."""
-    return bool(_PRODUCT.search(optimized_plan))
-
-
-def check_writes(plan: str, writable: frozenset[TableName]) -> None:
+def check(facts: PlanFacts, writable: frozenset[TableName]) -> None:
     """Refuse a plan that writes where it may not.
 
     Raises:
         InvalidQueryError: it copies to a file, or writes in order to explain.
         QueryForbiddenError: the target is read-only.
     """
-    if _COPY.search(plan):
+    if facts.has_copy:
         raise InvalidQueryError("COPY is not supported: read the answer of the query instead")
-    write = _WRITE.search(plan)
-    if write and plan.lstrip().startswith("Analyze"):
+    if facts.operation in (Operation.DDL, Operation.SESSION, Operation.UNKNOWN):
+        raise InvalidQueryError("statements of this kind are not supported: send a query")
+    write = facts.write
+    if write and facts.operation is Operation.ANALYZE:
         raise InvalidQueryError(
-            f"EXPLAIN ANALYZE runs what it explains, so it would {write['op'].lower()} rows; "
+            f"EXPLAIN ANALYZE runs what it explains, so it would {write.name.lower()} rows; "
             "use EXPLAIN"
         )
-    if write and _table_name(write["table"]) not in writable:
-        name = _table_name(write["table"])
+    if write and write.table not in writable:
         raise QueryForbiddenError(
-            f"{write['op']} is refused: dataset '{name}' is read-only; "
+            f"{write.name} is refused: dataset '{write.table}' is read-only; "
             "give it `access: read_write` in the manifest to write to it."
         )
-
-
-def _table_name(reference: str) -> TableName:
-    return TableName(reference.removeprefix("caraway.").removeprefix("public."))

@@ -12,7 +12,8 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.tables import FilesTable
-from caraway_engine import contexts, fragments, plain, presence, shares, sharing, whole_files
+from caraway_engine import contexts, fragments, plain, plan_facts, shares, sharing, whole_files
+from caraway_engine.plan_facts import PlanFacts
 from caraway_engine.plans import Plan, Startable
 from caraway_engine.registered import Registered
 from caraway_engine.statements import Effect
@@ -72,9 +73,9 @@ class TaskPlanner:
         fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
         made = {**held, **files}
         dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
-        text = dataframe.logical_plan().display_indent()
-        self._fill_whole(text, task)
-        is_product = self._registered.is_product(dataframe, text)
+        facts = plan_facts.of(dataframe.logical_plan())
+        self._fill_whole(facts, task)
+        is_product = self._registered.is_product(dataframe, facts)
         if is_product:
             context = self._contexts.serial
             dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
@@ -84,21 +85,21 @@ class TaskPlanner:
         if narrowed:
             whole_files.check_present(task.shares, made, context)
         elif task.shares:
-            shared = self._shared(context, dataframe, text, task, inputs, held)
+            shared = self._shared(context, dataframe, facts, task, inputs, held)
             start = partial(context.execute, shared, 0)
         effect = Effect(written=None, reads_only_catalog=False)
-        present = self._registered.files(text)
-        plan = Plan(dataframe, effect, is_product, present, frozenset(), views=found.views)
+        present = self._registered.files(facts)
+        plan = Plan(dataframe, facts, effect, is_product, present, frozenset(), views=found.views)
         return Startable(plan, schema, start)
 
-    def _fill_whole(self, plan: str, task: Task) -> None:
+    def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
         """Have in memory what a fragment reads under the names of the catalog.
 
         Raises:
             ChunksAwayError: some of it is not there.
             ExecutionError: it reads a dataset with a log through a view.
         """
-        read = self._registered.stored(plan)
+        read = self._registered.stored(facts)
         for table in self._versions.views(read, task.logs):
             raise ExecutionError(
                 f"a fragment reads dataset '{table}' through a view, where its changes would be "
@@ -110,15 +111,14 @@ class TaskPlanner:
         self,
         context: SessionContext,
         dataframe: Any,
-        text: str,
+        facts: PlanFacts,
         task: Task,
         inputs: Sequence[TaskTable],
         held: Mapping[str, Table],
     ) -> Any:
-        names = {presence.bare(name): count for name, count in sharing.reads(text).items()}
         tables = self._registered.snapshot.tables
-        specs = {name: spec for name in names if (spec := tables.get(name))}
-        made = sharing.Sharing(task.shares, names, specs)
+        specs = {name: spec for name in facts.scans if (spec := tables.get(name))}
+        made = sharing.Sharing(task.shares, facts.scans, specs)
         try:
             plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
             if plan is None:

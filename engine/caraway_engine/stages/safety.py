@@ -5,7 +5,6 @@ awareness of NOT IN, window frames with a RANGE offset, IGNORE NULLS), so this i
 is allowed, and the differential tests are what it rests on.
 """
 
-import re
 from typing import Any
 
 from substrait.algebra_pb2 import Expression, Rel
@@ -15,13 +14,6 @@ from caraway_engine.stages import joins
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.relations import INPUT_FIELDS, body, join_type, kind, walk
 
-# Seen in the engine's own text of a plan, where the plan language would not show it.
-_UNSAFE_TEXT = re.compile(
-    r"null_aware|IGNORE NULLS|RESPECT NULLS|(?:RANGE|GROUPS) BETWEEN (?!UNBOUNDED PRECEDING AND "
-    r"(?:CURRENT ROW|UNBOUNDED FOLLOWING))|GROUPS BETWEEN|__grouping_id|GROUPING SETS|ROLLUP|CUBE"
-    r"|Unnest:|RecursiveQuery|Explain|Analyze|Dml:|Ddl|CopyTo|Statement|DescribeTable|Extension"
-    r"|outer_ref\(|WindowAggr:.*?(?:FILTER|DISTINCT)"
-)
 _COMPARISON = (
     "equal", "not_equal", "lt", "lte", "gt", "gte", "is_distinct_from", "is_not_distinct_from",
     "and", "or", "not", "is_null", "is_not_null", "is_true", "is_false", "is_not_true",
@@ -78,10 +70,10 @@ LITERALS = frozenset(
 _SAFE_BOUNDS = ("unbounded", "current_row", None)
 
 
-def objection(plan: Plan, text: str, functions: Functions) -> str | None:
-    """Say what keeps a plan from being distributed; `text` is the engine's form of the plan."""
-    if found := _UNSAFE_TEXT.search(text):
-        return f"'{found[0].strip()}' is run whole"
+def objection(plan: Plan, uncut: str | None, functions: Functions) -> str | None:
+    """Say what keeps a plan from being distributed; `uncut` is what the plan language loses."""
+    if uncut:
+        return f"'{uncut}' is run whole"
     unknown = functions.names - FUNCTIONS
     if unknown:
         return f"function {', '.join(sorted(unknown))} is run whole"

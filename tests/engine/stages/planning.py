@@ -9,6 +9,7 @@ from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
+from caraway_engine import plan_facts
 from caraway_engine.contexts import CATALOG
 from caraway_engine.fragments import Inputs
 from caraway_engine.stage_schemas import StageSchemas
@@ -79,25 +80,27 @@ def context() -> tuple[SessionContext, Inputs]:
     return made, inputs
 
 
-def substrait(made: SessionContext, sql: str) -> tuple[Plan, str]:
-    optimized = made.sql(sql).optimized_logical_plan()
+def substrait(made: SessionContext, sql: str) -> tuple[Plan, str | None]:
+    """Plan a statement; also say what a plan in pieces would lose of it."""
+    dataframe = made.sql(sql)
+    optimized = dataframe.optimized_logical_plan()
     plan = Plan()
     plan.ParseFromString(Producer.to_substrait_plan(optimized, made).encode())
-    return plan, optimized.display_indent()
+    return plan, plan_facts.of(dataframe.logical_plan()).uncut
 
 
 def objection(sql: str) -> str | None:
     made, _ = context()
-    plan, text = substrait(made, sql)
-    return safety.objection(plan, text, Functions(plan))
+    plan, uncut = substrait(made, sql)
+    return safety.objection(plan, uncut, Functions(plan))
 
 
 def planned(
     sql: str, measure: Callable[[Stage], int] = lambda _stage: MB, slots: int = 2
 ) -> Planned:
     """Plan to the end, each stage being as large as `measure` says."""
-    plan, text = substrait(context()[0], sql)
-    assert safety.objection(plan, text, Functions(plan)) is None
+    plan, uncut = substrait(context()[0], sql)
+    assert safety.objection(plan, uncut, Functions(plan)) is None
     return planned_from(plan, measure, slots)
 
 

@@ -1,0 +1,411 @@
+"""Walks logical plans in their typed form: nodes, expressions, and the plans of subqueries.
+
+Python sees a node as a variant and an expression as a `RawExpr`. Two things are hidden from it:
+the plan of a subquery inside an expression, and some clauses of aggregates and windows. The first
+becomes visible when an optimizer with nothing but the decorrelation rules makes a join of the
+subquery. The second stand in the protobuf form of the expression.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from datafusion import LogicalPlan, SessionConfig, SessionContext
+from datafusion.expr import Expr
+from datafusion.substrait import Producer
+from substrait.algebra_pb2 import ReadRel
+from substrait.plan_pb2 import Plan
+
+from caraway_engine import wire
+
+UNKNOWN = "unknown"
+"""The kind of a node that the engine does not type."""
+SUBQUERIES = frozenset({"ScalarSubquery", "Exists", "InSubquery", "SetComparison"})
+_LEAVES = frozenset(
+    {"Column", "Literal", "ScalarVariable", "Placeholder", "Outer",
+     "LambdaVariable", "ScalarSubquery", "Exists"}
+)  # fmt: skip
+_DECORRELATION = frozenset(
+    {"rewrite_set_comparison", "decorrelate_predicate_subquery", "scalar_subquery_to_join",
+     "decorrelate_lateral_join", "replace_distinct_aggregate"}
+)  # fmt: skip
+_AFTER = "logical_plan after "
+_DEEP = 32
+"""Operands are copies of all below them, so a chain this deep is read from its bytes instead."""
+
+
+class HiddenError(Exception):
+    """Some part of a plan cannot be seen from here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a plan. `variant` is None where `kind` is unknown."""
+
+    kind: str
+    variant: Any
+    plan: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """The protobuf form of an aggregate or a window function, as far as Python hides it."""
+
+    filter: tuple[Any, ...] = ()
+    partition_by: tuple[Any, ...] = ()
+    order_by: tuple[Any, ...] = ()
+    has_null_treatment: bool = False
+    is_distinct: bool = False
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        return (*self.filter, *self.partition_by, *self.order_by)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tags:
+    """The numbers of the fields of one protobuf message."""
+
+    filter: int
+    order_by: int
+    null_treatment: int
+    distinct: int
+    partition_by: int | None = None
+
+
+_BINARY, _OPERANDS = 4, 1
+_GROUPING_SETS, _CUBE, _ROLLUP = 22, 23, 24
+_CLAUSES = {
+    "AggregateFunction": _Tags(filter=3, order_by=4, null_treatment=7, distinct=5),
+    "WindowFunction": _Tags(
+        filter=13, order_by=6, null_treatment=11, distinct=12, partition_by=5
+    ),
+}  # fmt: skip
+
+
+def nodes(plan: Any) -> Iterator[Node]:
+    """Yield the nodes of a plan, the root first. Subqueries inside expressions are left out.
+
+    DISTINCT ON, whose expressions Python does not see, comes as the aggregate that it is.
+    """
+    waiting = [getattr(plan, "_raw_plan", plan)]
+    while waiting:
+        node = _node(waiting.pop())
+        if node.kind == "Distinct" and not _is_distinct_all(node.plan):
+            node = _node(_frame(node.plan).optimized_logical_plan()._raw_plan)
+        yield node
+        waiting += reversed(node.plan.inputs())
+
+
+def _node(raw: Any) -> Node:
+    try:
+        variant = raw.to_variant()
+    except Exception:
+        return Node(UNKNOWN, None, raw)
+    return Node(type(variant).__name__, variant, raw)
+
+
+def _of_sort(variant: Any) -> list[Any]:
+    return [each.expr() for each in variant.sort_exprs()]
+
+
+def _of_limit(variant: Any) -> list[Any]:
+    return [each for each in (variant.fetch(), variant.skip()) if each is not None]
+
+
+def _of_join(variant: Any) -> list[Any]:
+    found = [each for pair in variant.on() for each in pair]
+    condition = variant.filter()
+    return found if condition is None else [*found, condition]
+
+
+def _of_values(variant: Any) -> list[Any]:
+    return [each for row in variant.values() for each in row]
+
+
+def _none(_variant: Any) -> list[Any]:
+    return []
+
+
+_EXPRESSIONS: dict[str, Callable[[Any], list[Any]]] = {
+    "Projection": lambda variant: variant.projections(),
+    "Filter": lambda variant: [variant.predicate()],
+    "Aggregate": lambda variant: [*variant.group_by_exprs(), *variant.aggregate_exprs()],
+    "WindowExpr": lambda variant: variant.get_window_expr(),
+    "Sort": _of_sort,
+    "Limit": _of_limit,
+    "Join": _of_join,
+    "Values": _of_values,
+    "TableScan": lambda variant: variant.filters(),
+    "Distinct": _none,
+    "EmptyRelation": _none,
+    "SubqueryAlias": _none,
+    "Subquery": _none,
+    "Union": _none,
+    "Unnest": _none,
+    "RecursiveQuery": _none,
+    "Explain": _none,
+    "Analyze": _none,
+    "DescribeTable": _none,
+    "DmlStatement": _none,
+    "CopyTo": _none,
+}
+
+
+def expressions(node: Node) -> list[Any]:
+    """Return the expressions of a node itself.
+
+    Raises:
+        HiddenError: Python does not see them.
+    """
+    if node.kind not in _EXPRESSIONS:
+        raise HiddenError(node.kind)
+    return _EXPRESSIONS[node.kind](node.variant)
+
+
+class Part(NamedTuple):
+    """An expression within another. `clauses` are there for aggregates and window functions."""
+
+    kind: str
+    expression: Any
+    clauses: Clauses | None
+
+
+def inside(expression: Any) -> Iterator[Part]:
+    """Yield an expression and all that it is made of, but not what is in subqueries.
+
+    Raises:
+        HiddenError: Python does not see a part of it; all that it sees was yielded before.
+    """
+    hidden: HiddenError | None = None
+    waiting = [(expression, 0)]
+    while waiting:
+        each, depth = waiting.pop()
+        kind = each.variant_name()
+        found: Clauses | None = None
+        if kind not in _LEAVES:
+            try:
+                waiting += [(operand, depth + 1) for operand in _operands(each, kind, depth)]
+                if kind in _CLAUSES:
+                    found = clauses(each)
+                    waiting += [(part, depth + 1) for part in found.parts]
+            except HiddenError as exc:
+                hidden = exc
+        yield Part(kind, each, found)
+    if hidden:
+        raise hidden
+
+
+def _operands(expression: Any, kind: str, depth: int) -> Sequence[Any]:
+    if kind == "Unnest":
+        return (expression.to_variant().expr(),)
+    if kind == "GroupingSet":
+        return _grouped(expression)
+    if depth >= _DEEP and kind == "BinaryExpr" and (flat := _flattened(expression)):
+        return flat
+    try:
+        operands: list[Any] = expression.rex_call_operands()
+    except Exception as exc:
+        raise HiddenError(kind) from exc
+    return operands
+
+
+def clauses(expression: Any) -> Clauses:
+    """Read the clauses of an aggregate or a window function.
+
+    Raises:
+        HiddenError: one holds a subquery, or something else that has no protobuf form.
+    """
+    while expression.variant_name() == "Alias":
+        expression = expression.rex_call_operands()[0]
+    tags = _CLAUSES[expression.variant_name()]
+    message, fields = _fields(expression)
+    by_tag: dict[int, list[bytes]] = {}
+    for field in fields:
+        by_tag.setdefault(field.tag, []).append(field.content(message))
+    sorts = [next(iter(wire.fields(sort))).content(sort) for sort in by_tag.get(tags.order_by, ())]
+    return Clauses(
+        tuple(map(_decoded, by_tag.get(tags.filter, ()))),
+        tuple(map(_decoded, by_tag.get(tags.partition_by or 0, ()))),
+        tuple(map(_decoded, sorts)),
+        tags.null_treatment in by_tag,
+        tags.distinct in by_tag,
+    )
+
+
+def _grouped(expression: Any) -> list[Any]:
+    """Return what is grouped by in GROUPING SETS, CUBE or ROLLUP."""
+    message, fields = _fields(expression)
+    inner = [field.content(message) for field in fields]
+    (outer,) = wire.fields(message)
+    if outer.tag == _GROUPING_SETS:
+        inner = [field.content(each) for each in inner for field in wire.fields(each)]
+    elif outer.tag not in (_CUBE, _ROLLUP):
+        raise HiddenError("GroupingSet")
+    return [_decoded(each) for each in inner]
+
+
+def _flattened(expression: Any) -> list[Any]:
+    """Return the operands of a chain of one operator; none where it has no protobuf form."""
+    try:
+        message, fields = _fields(expression)
+    except HiddenError:
+        return []
+    (outer,) = wire.fields(message)
+    if outer.tag != _BINARY:
+        return []
+    return [_decoded(field.content(message)) for field in fields if field.tag == _OPERANDS]
+
+
+def _fields(expression: Any) -> tuple[bytes, list[wire.Field]]:
+    try:
+        message: bytes = expression.to_bytes()
+        (outer,) = wire.fields(message)
+        return message, list(wire.fields(message, outer.inside, outer.end))
+    except Exception as exc:
+        raise HiddenError(expression.variant_name()) from exc
+
+
+def _decoded(message: bytes) -> Any:
+    try:
+        return Expr.from_bytes(message, _decorrelating()).expr
+    except Exception as exc:
+        raise HiddenError(UNKNOWN) from exc
+
+
+@dataclass(frozen=True, slots=True)
+class Subplan:
+    """The plan of a subquery, and what joins it to the rest: its correlated predicates.
+
+    `is_simplified`: it was simplified on the way, so functions of constants may be missing.
+    """
+
+    plan: Any
+    condition: tuple[Any, ...]
+    is_simplified: bool
+
+
+def subplan(part: Part, node: Node) -> Subplan:
+    """Return the plan of a subquery in an expression of a node.
+
+    It is decorrelated: subqueries of its own are joins, as far as the engine makes joins of them.
+
+    Raises:
+        HiddenError: the engine does not make a join of it.
+    """
+    # Some predicates have to be simplified before they are seen to be correlated.
+    for simplifies in (False, True):
+        for lift in (_alone, _above):
+            try:
+                join = _topmost_join(lift(part, node, simplifies))
+            except Exception:  # The engine says in many ways that it cannot.
+                continue
+            return Subplan(join.right(), tuple(_of_join(join)), simplifies)
+    raise HiddenError(part.kind)
+
+
+def _alone(part: Part, _node: Node, simplifies: bool) -> Any:
+    """Plan a query of nothing but the subquery, which is cheap to decorrelate."""
+    if part.kind == "Exists":
+        return _one_row(simplifies).filter(Expr(part.expression))
+    if part.kind == "ScalarSubquery":
+        return _one_row(simplifies).select(Expr(part.expression))
+    raise HiddenError(part.kind)
+
+
+def _above(part: Part, node: Node, simplifies: bool) -> Any:
+    """Plan the subquery on top of what its node reads, whose columns it may name."""
+    expression = Expr(part.expression)
+    is_condition = part.kind != "ScalarSubquery"
+    return _below(node, simplifies).filter(expression if is_condition else expression.is_not_null())
+
+
+@dataclass(frozen=True, slots=True)
+class Mentioned:
+    """The tables and functions that a part of a plan mentions, wherever it does."""
+
+    tables: tuple[tuple[str, ...], ...]
+    functions: frozenset[str]
+
+
+def mentioned(node: Node) -> Mentioned:
+    """List what a node and all below it mention, where Python does not see every expression.
+
+    Raises:
+        HiddenError: the plan cannot be written in the plan language either.
+    """
+    plan = Plan()
+    try:
+        written = Producer.to_substrait_plan(LogicalPlan(node.plan), _decorrelating())
+        plan.ParseFromString(written.encode())
+    except Exception as exc:
+        raise HiddenError(node.kind) from exc
+    declared = (each.extension_function.name for each in plan.extensions)
+    return Mentioned(tuple(_named_tables(plan)), frozenset(declared))
+
+
+def _named_tables(message: Any) -> Iterator[tuple[str, ...]]:
+    if isinstance(message, ReadRel) and message.HasField("named_table"):
+        yield tuple(message.named_table.names)
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is not None:
+            for each in value if descriptor.is_repeated else (value,):
+                yield from _named_tables(each)
+
+
+def may_be_null(part: Part, node: Node, found: Subplan) -> bool:
+    """Tell if NULL can be on the left of IN or in its subquery, which is `found`."""
+    fields = list(_frame(found.plan).schema())
+    if len(fields) > 1 or fields[0].nullable:
+        return True
+    left = part.expression.rex_call_operands()[0]
+    return bool(_below(node).select(Expr(left)).schema().field(0).nullable)
+
+
+def _below(node: Node, simplifies: bool = False) -> Any:
+    inputs = node.plan.inputs()
+    return _frame(inputs[0] if len(inputs) == 1 else node.plan, simplifies)
+
+
+def _topmost_join(frame: Any) -> Any:
+    """Return the join that decorrelation has put on top of all others."""
+    for node in nodes(frame.optimized_logical_plan()):
+        if node.kind == "Join":
+            return node.variant
+        parts = (part for each in expressions(node) for part in inside(each))
+        if any(part.kind in SUBQUERIES for part in parts):
+            break
+    raise HiddenError("Join")
+
+
+def _is_distinct_all(raw: Any) -> bool:
+    """Tell DISTINCT from DISTINCT ON."""
+    made = _frame(raw.inputs()[0]).distinct().logical_plan()
+    return bool(made._raw_plan == raw)
+
+
+def _frame(raw: Any, simplifies: bool = False) -> Any:
+    return _decorrelating(simplifies).create_dataframe_from_logical_plan(LogicalPlan(raw))
+
+
+@cache
+def _one_row(simplifies: bool) -> Any:
+    return _decorrelating(simplifies).sql("SELECT 1")
+
+
+@cache
+def _decorrelating(simplifies: bool = False) -> SessionContext:
+    """Make the context that decorrelates and does nothing else. Plans bring their tables along."""
+    config = (
+        SessionConfig()
+        .set("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", "false")
+        .set("datafusion.optimizer.max_passes", "1")
+    )
+    context = SessionContext(config)
+    kept = _DECORRELATION | {"simplify_expressions"} if simplifies else _DECORRELATION
+    for step in context.sql("EXPLAIN VERBOSE SELECT 1").to_pydict()["plan_type"]:
+        rule = step.removeprefix(_AFTER)
+        if rule != step and rule not in kept:
+            context.remove_optimizer_rule(rule)
+    return context
