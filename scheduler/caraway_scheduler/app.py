@@ -31,6 +31,7 @@ from caraway_scheduler.api.gates.observing import Observing
 from caraway_scheduler.api.gates.stopping import Stopping
 from caraway_scheduler.api.internal import routes as internal
 from caraway_scheduler.api.queries import routes as queries
+from caraway_scheduler.api.room import Room
 from caraway_scheduler.api.sql import routes as sql
 from caraway_scheduler.services import Services
 
@@ -61,7 +62,7 @@ _CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "x-query-id", "x
 def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGIApp:
     """Return the application of the API's port; `cors_origins` None leaves CORS off."""
     api = build_fastapi(services)
-    app: ASGIApp = Bounds(api, services.max_body_bytes)
+    app: ASGIApp = Bounds(api, services.max_body_bytes, Room(services.body_memory_bytes))
     app = Limiting(app, services.limits, services.tallies)
     app = Access(app, services.keyring)
     app = Stopping(app, lambda: services.is_stopping)
@@ -80,6 +81,7 @@ def build_fastapi(services: Services) -> FastAPI:
     """Return the routes without the gates in front of them."""
     api = _fastapi(title="Caraway runtime", description=_DESCRIPTION)
     api.state.services = services
+    api.state.routes = [route for router in ROUTERS for route in router.routes]
     for router in ROUTERS:
         api.include_router(router)
     _add_documentation(api, secured=services.keyring is not None)

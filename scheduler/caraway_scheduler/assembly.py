@@ -127,6 +127,7 @@ def services(
         tallies=tallies,
         keyring=_keyring(settings, secrets, manifest),
         max_body_bytes=settings.http.max_body_size_bytes,
+        body_memory_bytes=settings.http.body_memory_bytes,
         operating=backend.operating,
         connections=(
             Connection("http", status="Initializing"),

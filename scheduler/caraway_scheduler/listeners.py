@@ -11,10 +11,13 @@ from starlette.types import ASGIApp
 
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
+from caraway_scheduler import http_connections
 
 _KEEP_ALIVE_S = 75
 _GRACE_S = 2
 _BACKLOG = 1024
+_HEAD_TIMEOUT_S = 20.0
+_MOST_CONNECTIONS = 4096
 
 
 def bind(address: Address, flag: str) -> socket.socket:
@@ -47,10 +50,17 @@ def bound_address(listener: socket.socket) -> Address:
 class HttpServer(uvicorn.Server):
     """A uvicorn server that leaves signals to the process and says when it has started."""
 
-    def __init__(self, app: ASGIApp, context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        context: ssl.SSLContext | None = None,
+        *,
+        most_connections: int = _MOST_CONNECTIONS,
+        head_timeout_s: float = _HEAD_TIMEOUT_S,
+    ) -> None:
         config = uvicorn.Config(
             app,
-            http="httptools",
+            http=http_connections.bounded(most_connections, head_timeout_s),  # type: ignore[arg-type] # it makes protocols, as the class does
             ws="none",
             lifespan="off",
             log_config=None,

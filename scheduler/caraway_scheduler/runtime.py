@@ -76,7 +76,11 @@ class Runtime:
                 await limits.look()
             context = certificate.context if certificate else None
             self._servers = [
-                HttpServer(app.build_api(services, assembly.cors_origins(settings)), context),
+                HttpServer(
+                    app.build_api(services, assembly.cors_origins(settings)),
+                    context,
+                    most_connections=settings.http.max_connections,
+                ),
                 HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix)),
             ]
             # After Ray was joined, whose own handler ends the process 3 s after a SIGTERM.

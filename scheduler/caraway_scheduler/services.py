@@ -54,6 +54,7 @@ class Services:
     keyring: Keyring | None = None
     is_scheduler: bool = False
     max_body_bytes: int = 128 * 1024 * 1024
+    body_memory_bytes: int = 256 * 1024 * 1024
     connections: Sequence[Connection] = field(default_factory=tuple)
     through: SourceDispatch | None = None
     """The same dispatch, where statements may go through accelerated datasets to their sources."""

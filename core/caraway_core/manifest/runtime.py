@@ -112,6 +112,14 @@ class Http:
     """The HTTP server; a body above the limit is refused with 413."""
 
     max_body_size_bytes: int = 128 * MIB
+    max_body_memory_bytes: int = 256 * MIB
+    """What the bodies of all requests may take together; more of them wait, then get 503."""
+    max_connections: int = 4096
+
+    @property
+    def body_memory_bytes(self) -> int:
+        """The bound on all bodies, which lets at least one of the largest pass."""
+        return max(self.max_body_memory_bytes, self.max_body_size_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Routes of accelerated datasets: refresh them, change what is loaded, see how they stand."""
 
-import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -35,24 +34,35 @@ def _answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         404: "There is no such dataset.",
         408: "The body stopped arriving.",
         413: "The body is too large.",
+        415: "The Content-Encoding is not read.",
         503: "The runtime is starting or stopping.",
     }
     return {status: {"model": Message, "description": words[status]} for status in statuses}
 
 
-_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": False,
-        "content": {"application/json": {"schema": {"type": "object"}}},
+def _body(**fields: str) -> dict[str, Any]:
+    """Describe a body: its fields, all of which may be left out or null."""
+    properties = {
+        name: {"type": ["string", "null"], "description": meaning}
+        for name, meaning in fields.items()
     }
-}
+    schema = {"type": "object", "properties": properties}
+    return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema}}}}
+
+
+_REFRESH_SQL = "A statement over the dataset that selects what is loaded."
+_OVERRIDES = _body(
+    refresh_sql=_REFRESH_SQL,
+    refresh_mode="`full` or `append`.",
+    refresh_jitter_max="A duration; the refresh begins at a random moment within it.",
+)
 
 
 @router.post(
     "/v1/datasets/{name}/acceleration/refresh",
     status_code=201,
-    responses=_answers(201, 400, 403, 404, 408, 413, 503),
-    openapi_extra=_BODY,
+    responses=_answers(201, 400, 403, 404, 408, 413, 415, 503),
+    openapi_extra=_OVERRIDES,
 )
 async def refresh(request: Request, name: Name) -> Response:
     """Refresh a dataset now; one that is asked for while another runs follows it."""
@@ -61,8 +71,8 @@ async def refresh(request: Request, name: Name) -> Response:
 
 @router.patch(
     "/v1/datasets/{name}/acceleration",
-    responses={200: {"description": "Changed."}, **_answers(400, 403, 404, 408, 413, 503)},
-    openapi_extra=_BODY,
+    responses={200: {"description": "Changed."}, **_answers(400, 403, 404, 408, 413, 415, 503)},
+    openapi_extra=_body(refresh_sql=_REFRESH_SQL),
 )
 async def configure(request: Request, name: Name) -> Response:
     """Change the `refresh_sql` of a dataset until the next start; null is that of the manifest."""
@@ -122,10 +132,7 @@ def _configure(accelerations: Accelerations, name: TableName, body: Mapping[str,
 def _parsed(body: bytes) -> Mapping[str, object]:
     if not body.strip():
         return {}
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as exc:
-        raise ValueError(f"the request body is not JSON: {exc}") from exc
+    document = bodies.json(body)
     if not isinstance(document, dict):
         raise ValueError("the request body must be a JSON object")
     return document

@@ -33,12 +33,8 @@ def _object(**properties: Schema) -> Schema:
     return {"type": "object", "required": list(properties), "properties": properties}
 
 
-_MESSAGE: Schema = {"application/json": {"schema": _object(message=_TEXT)}}
-
-
-def _refused(description: str, also_text: bool = False) -> Schema:
-    text = shapes.TEXT if also_text else {}
-    return {"description": description, "content": {**_MESSAGE, **text}}
+def _refused(description: str) -> Schema:
+    return {"description": description, "content": shapes.MESSAGE}
 
 
 def _header(name: str, description: str, **schema: Any) -> Schema:
@@ -66,11 +62,11 @@ INGEST: Schema = {
         403: _refused("The key may only read."),
         404: _refused("There is no such dataset, or it takes no changes."),
         408: _refused("The body stopped arriving."),
-        413: _refused("The body is too large.", also_text=True),
+        413: _refused("The body is too large."),
+        415: _refused("The Content-Encoding is not read."),
         503: _refused(
             "The dataset is loaded anew, the schema registry does not answer, or the runtime is "
             "starting or stopping; send the events again.",
-            also_text=True,
         ),
         504: _refused("The events were not applied in 60 s, and may still be; send them again."),
     },

@@ -3,16 +3,16 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from caraway_scheduler.api import listings, scopes
 from caraway_scheduler.api.listings import ListingFormat
-from caraway_scheduler.catalog.states import DatasetState
+from caraway_scheduler.catalog.states import DatasetState, Status
 
 router = APIRouter(tags=["Datasets"])
-_COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled")
-_STATUS_COLUMNS = ("status", "error", "error_message")
+_COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled", "status", "error",
+            "error_message")  # fmt: skip
 
 
 class ComponentError(BaseModel):
@@ -26,26 +26,13 @@ class ComponentError(BaseModel):
 class DatasetEntry(BaseModel):
     """One dataset. The last three fields are there when `status=true` was asked for."""
 
-    model_config = {
-        "json_schema_extra": {
-            "properties": {
-                "from": {"type": "string"},
-                "name": {"type": "string"},
-                "replication_enabled": {"type": "boolean"},
-                "acceleration_enabled": {"type": "boolean"},
-                "status": {
-                    "type": "string",
-                    "enum": ["initializing", "ready", "disabled", "error", "refreshing",
-                             "shuttingdown"],
-                },
-                "error": {
-                    "anyOf": [{"$ref": "#/components/schemas/ComponentError"}, {"type": "null"}]
-                },
-                "error_message": {"anyOf": [{"type": "string"}, {"type": "null"}]},
-            },
-            "required": ["from", "name", "replication_enabled", "acceleration_enabled"],
-        }
-    }  # fmt: skip
+    source: str = Field(alias="from")
+    name: str
+    replication_enabled: bool
+    acceleration_enabled: bool
+    status: Status = "initializing"
+    error: ComponentError | None = None
+    error_message: str | None = None
 
 
 @router.get(
@@ -59,11 +46,10 @@ async def list_datasets(
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
     source: Annotated[str | None, Query(description="Only datasets from this source.")] = None,
 ) -> Response:
-    """List the datasets of the manifest."""
+    """List the datasets of the manifest; CSV has the same columns with and without `status`."""
     states = scopes.services(request).catalog.datasets.values()
     rows = [_entry(state, status) for state in states if _is_from(state, source)]
-    columns = _COLUMNS + _STATUS_COLUMNS if status else _COLUMNS
-    return listings.respond(rows, columns, format, request.headers.get("accept"))
+    return listings.respond(rows, _COLUMNS, format, request.headers.get("accept"))
 
 
 def _is_from(state: DatasetState, source: str | None) -> bool:

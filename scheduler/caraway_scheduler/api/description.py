@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from caraway_scheduler.api import shapes
-from caraway_scheduler.api.failures import is_json_error
+from caraway_scheduler.api import failures, shapes
 
 _TRACE = {"description": "The trace that this answer belongs to.", "schema": {"type": "string"}}
+_WAIT = {"description": "Seconds to wait before the next try.", "schema": {"type": "string"}}
 _OPEN = ("/health",)
+_UNLIMITED = ("/health", "/v1/ready")
+_RETRIED = ("429", "503")
 
 
 def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
@@ -28,20 +30,25 @@ def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
 
 def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> None:
     responses = operation["responses"]
-    error = shapes.ERROR if is_json_error(path) else shapes.TEXT
+    error = shapes.OF[failures.shape(path)]
     if _is_derived(responses.get("422", {})):
         del responses["422"]
         # Ours is 400, in the shape of the route: see `failures`.
         responses.setdefault("400", {"description": "A parameter is wrong.", "content": error})
     if path not in _OPEN:
         responses.setdefault("500", {"description": "Internal error.", "content": error})
-        responses.setdefault("503", {"description": "Shutting down.", "content": shapes.TEXT})
+        responses.setdefault("503", {"description": "Starting or stopping.", "content": error})
+        if path not in _UNLIMITED:
+            responses.setdefault("429", {"description": "Too many requests.", "content": error})
         if secured:
             responses["401"] = {"description": "No key, or an unknown one.", "content": shapes.TEXT}
     else:
         operation["security"] = []
-    for response in responses.values():
-        response.setdefault("headers", {}).setdefault("X-Trace-Id", _TRACE)
+    for status, response in responses.items():
+        headers = response.setdefault("headers", {})
+        headers.setdefault("X-Trace-Id", _TRACE)
+        if status in _RETRIED and path not in _UNLIMITED:
+            headers.setdefault("Retry-After", _WAIT)
 
 
 def _is_derived(response: dict[str, Any]) -> bool:

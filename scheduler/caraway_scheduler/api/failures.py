@@ -1,16 +1,19 @@
-"""Errors that no route words itself: wrong query parameters, unknown routes, our own faults."""
+"""Answers what no route answers itself: wrong parameters, unknown routes, our own faults."""
 
 import logging
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import Response
+from starlette.routing import Route
 
-from caraway_scheduler.api import scopes
+from caraway_scheduler.api import errors, scopes
+from caraway_scheduler.api.errors import RefusedError
 
 logger = logging.getLogger(__name__)
-_JSON_ERRORS = ("/v1/catalogs", "/v1/cluster/", "/v1/queries", "/internal/")
+_ERRORS = ("/v1/catalogs", "/v1/cluster/", "/v1/queries", "/internal/", "/v1/sql/")
+_MESSAGES = ("/v1/datasets/",)
 
 
 def install(app: FastAPI) -> None:
@@ -32,13 +35,25 @@ async def _invalid(request: Request, exc: Exception) -> Response:
 async def _refused(request: Request, exc: Exception) -> Response:
     assert isinstance(exc, HTTPException)
     what = f"{request.method} {request.url.path}"
+    headers = dict(exc.headers or {})
+    if exc.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
     words = {
         404: f"no route {what}; GET /openapi.json lists the routes",
-        405: f"{what} is not allowed; use {(exc.headers or {}).get('Allow', 'another method')}",
+        405: f"{what} is not allowed; use {headers.get('Allow')}",
     }
     response = _worded(request, exc.status_code, words.get(exc.status_code, str(exc.detail)))
-    response.headers.update(exc.headers or {})
+    response.headers.update(headers)
     return response
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods of a path; several routes may share one."""
+    found = set[str]()
+    for route in getattr(request.app.state, "routes", request.app.routes):
+        if isinstance(route, Route) and route.path_regex.match(request.scope["path"]):
+            found |= route.methods or set()
+    return sorted(found)
 
 
 async def _failed(request: Request, exc: Exception) -> Response:
@@ -47,12 +62,17 @@ async def _failed(request: Request, exc: Exception) -> Response:
     return _worded(request, 500, f"internal error; the log has the cause under trace id {trace}")
 
 
-def is_json_error(path: str) -> bool:
-    """Whether the errors of a route are JSON; the others are plain text."""
-    return path.startswith(_JSON_ERRORS)
+def shape(path: str) -> errors.Answer:
+    """Return how the errors of a route are worded."""
+    if path.startswith(_ERRORS):
+        return errors.as_error
+    return errors.as_message if path.startswith(_MESSAGES) else errors.as_text
+
+
+def answer(path: str, exc: RefusedError) -> Response:
+    """Answer a refusal in the shape that the spec has for the route."""
+    return shape(path)(exc)
 
 
 def _worded(request: Request, status: int, message: str) -> Response:
-    if is_json_error(request.url.path):
-        return JSONResponse({"error": message}, status)
-    return PlainTextResponse(message, status)
+    return answer(request.url.path, RefusedError(status, message))

@@ -1,6 +1,6 @@
 """`/v1/pods`, the manifests of this runtime; also under the name that the peer gives it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
@@ -23,12 +23,14 @@ class ManifestSummary(BaseModel):
     dependencies_count: int
 
 
-@router.get("/v1/spicepods", include_in_schema=False)
-@router.get(
-    "/v1/pods",
-    response_model=list[ManifestSummary],
-    responses={200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
-)
+_ANSWERS: dict[str, Any] = {
+    "response_model": list[ManifestSummary],
+    "responses": {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}},
+}
+
+
+@router.get("/v1/spicepods", operation_id="list_spicepods", **_ANSWERS)
+@router.get("/v1/pods", operation_id="list_manifests", **_ANSWERS)
 async def list_manifests(
     request: Request,
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,

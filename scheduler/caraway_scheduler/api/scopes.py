@@ -5,12 +5,14 @@ from typing import cast
 from starlette.requests import Request
 
 from caraway_scheduler.access import ANONYMOUS, Principal
+from caraway_scheduler.api.room import Lease
 from caraway_scheduler.history import spans
 from caraway_scheduler.history.spans import Span
 from caraway_scheduler.services import Services
 
 PRINCIPAL = "caraway.principal"
 SPAN = "caraway.span"
+LEASE = "caraway.lease"
 
 
 def services(request: Request) -> Services:
@@ -19,6 +21,11 @@ def services(request: Request) -> Services:
 
 def principal(request: Request) -> Principal:
     return cast(Principal, request.scope.get(PRINCIPAL, ANONYMOUS))
+
+
+def lease(request: Request) -> Lease | None:
+    """Return the memory that the request may take for its body; None: nobody counts it."""
+    return cast(Lease | None, request.scope.get(LEASE))
 
 
 def span(request: Request) -> Span:

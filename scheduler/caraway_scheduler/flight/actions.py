@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from pyarrow import flight
 
+from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import JobId
 from caraway_engine import formats
@@ -137,8 +138,8 @@ def _job_id(body: Body) -> JobId:
 
 def _read(body: bytes) -> Body:
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as exc:
+        document = strict_json.parse(body)
+    except ValueError as exc:
         raise InvalidQueryError(f"the body of the action is not JSON: {exc}") from exc
     if not isinstance(document, dict):
         raise InvalidQueryError("the body of the action must be a JSON object")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import pyarrow as pa
 from pyarrow import flight
@@ -17,6 +17,7 @@ from caraway_scheduler.flight.commands import TicketText
 from caraway_scheduler.flight.readings import Reading, WaitingRoom
 from caraway_scheduler.services import Services
 
+_Sent = TypeVar("_Sent", str, bytes)
 _WRITTEN = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
 _GONE = QueryCancelledError("the client went away")
 
@@ -49,7 +50,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.FlightInfo:
         caller = callers.of(context)
         with statuses.answered(caller.span):
-            sql = commands.read_descriptor(descriptor)
+            sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return _info(_WRITTEN, descriptor, TicketText(sql))
             reading = Reading(self._services, caller.request(sql))
@@ -62,7 +63,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.SchemaResult:
         caller = callers.of(context)
         with statuses.answered(caller.span):
-            sql = commands.read_descriptor(descriptor)
+            sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return flight.SchemaResult(_WRITTEN)
             reading = self._begin(context, TicketText(sql))
@@ -74,7 +75,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.FlightDataStream:
         caller = callers.of(context)
         with statuses.answered(caller.span):
-            reading = self._begin(context, commands.read_ticket(ticket))
+            wanted = commands.read_ticket(ticket)
+            self._bounded(wanted.sql)
+            reading = self._begin(context, wanted)
             return flight.GeneratorStream(reading.schema, self._stream(context, reading))
 
     def list_flights(
@@ -93,7 +96,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             _refuse(f"the action {action.type}")
         caller = callers.of(context)
         with statuses.answered(caller.span):
-            body = action.body.to_pybytes()
+            body = self._bounded(action.body.to_pybytes())
             answer = actions.act(self._services.jobs, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 
@@ -114,6 +117,17 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         writer: flight.MetadataRecordBatchWriter,
     ) -> NoReturn:
         _refuse("DoExchange")
+
+    def _bounded(self, sent: _Sent) -> _Sent:
+        """Pass on what is no larger than a body over HTTP may be.
+
+        Raises:
+            InvalidArgument: it is larger.
+        """
+        limit = self._services.max_body_bytes
+        if len(sent) > limit:
+            raise statuses.InvalidArgument(f"the request is larger than {limit} bytes")
+        return sent
 
     def _begin(self, context: flight.ServerCallContext, wanted: TicketText) -> Reading:
         """Find the answer that waits for this ticket, or start the statement."""

@@ -5,6 +5,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
+from caraway_core import strict_json
 from caraway_plugins.changes import documents
 from caraway_plugins.changes.target import BadChangesError
 from tests.plugins.changes.events import ORDERS, decode, event, told
@@ -61,7 +62,7 @@ def test_line_with_the_schema_of_the_first_is_read_as_if_alone(payload: str, tai
     start = f'{{"schema":{orjson.dumps(SCHEMA).decode()},"payload":'
     first, line = (start + '{"op":"c"}}').encode(), (start + payload + tail).encode()
     try:
-        alone = orjson.loads(line)
+        alone = strict_json.parse(line)
     except ValueError:
         with pytest.raises(BadChangesError, match="line 2"):
             documents.events(first + b"\n" + line)
@@ -106,3 +107,42 @@ def test_forms_give_the_same_changes() -> None:
     lines = b"\n".join(map(orjson.dumps, events))
 
     assert decode(lines).rows == decode(events).rows
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":1,"a":2}',
+        b'{"a": 1, "a" : 2}',
+        b'{"op":"c","after":{"id":1,"name":"x","id":2}}',
+        # Texts that look like keys do not make up for the key that is missing.
+        b'{"a":1,"a":2,"b":"\\u0022:"}',
+        b'{"a":1,"a":2,"b":"\\"\\u003A"}',
+        b'{"a" :1,"a":"\\":"}',
+        b'{"a":1e400}',
+        b'{"a":-1e999,"b":"null"}',
+        b'{"b":"\\u006eull","a":1e400}',
+        b'{"a":NaN}',
+        b"[" * 100_000,
+    ],
+)
+def test_equal_keys_and_numbers_out_of_range_are_refused(body: bytes, is_exact: bool) -> None:
+    for text in (body, b'{"id":7}\n' + body):
+        with pytest.raises(BadChangesError):
+            documents.events(text, is_exact)
+
+
+@pytest.mark.parametrize("is_exact", [False, True])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a":"\\":","b":"null","c":null}',
+        b'{"a" : {"b" : 1}, "c" : "\\u0022:"}',
+        b'[{"a":1},{"a":1}]',
+        b'{"a":"\\u006eull"}',
+        b'{"a":1e308,"b":123456789012345678901234567890}',
+    ],
+)
+def test_texts_that_look_like_keys_are_no_keys(body: bytes, is_exact: bool) -> None:
+    assert documents.events(body, is_exact)

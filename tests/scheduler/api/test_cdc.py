@@ -1,6 +1,7 @@
 """The route of change events, with the part that applies them played by the test."""
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -222,6 +223,8 @@ async def test_unknown_name_is_404(tmp_path: Path, name: str) -> None:
         (BODY, {"content_type": "text/plain"}, "'text/plain' is not read; known: application/json"),
         (BODY, {"content_type": ""}, "no Content-Type"),
         (BODY, {"content_encoding": "gzip"}, "Content-Encoding"),
+        (b'{"op":"c","after":{"id":1,"id":2}}', {}, 'the key "id" is there twice'),
+        (b'{"op":"c","after":{"id":1e400}}', {}, "out of range"),
         (b"", {}, "empty"),
         (b"{", {}, "not JSON"),
         (b'{"id": 1}', {}, "event 1: it has no 'op'"),
@@ -237,6 +240,14 @@ async def test_what_cannot_be_read_is_400_and_nothing_is_applied(
     async with serving(tmp_path, fake) as runtime:
         refused(await post(runtime, body, **headers), 400, says)
         assert not fake.applied
+
+
+async def test_compressed_events_are_applied(tmp_path: Path) -> None:
+    fake = FakeIngest()
+    async with serving(tmp_path, fake) as runtime:
+        answer = await post(runtime, gzip.compress(BODY), content_encoding="gzip")
+        assert answer.json() == {"applied": 1, "dataset": "orders"}
+        refused(await post(runtime, content_encoding="br"), 415, "'br' are not read")
 
 
 async def test_key_that_may_only_read_is_403(tmp_path: Path) -> None:

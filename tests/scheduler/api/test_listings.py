@@ -5,6 +5,7 @@ import pytest
 from caraway_core.ids import TableName
 from tests.kit.runtime import running
 
+ALL_COLUMNS = "from,name,replication_enabled,acceleration_enabled,status,error,error_message"
 MANIFEST = """
     datasets:
       - {from: 'file:people.csv', name: people}
@@ -49,9 +50,7 @@ async def test_datasets_as_csv(folder: Path) -> None:
         response = await runtime.api.get("/v1/datasets?status=true&format=csv")
         assert response.headers["content-type"].startswith("text/csv")
         lines = response.text.splitlines()
-        assert lines[0] == (
-            "from,name,replication_enabled,acceleration_enabled,status,error,error_message"
-        )
+        assert lines[0] == ALL_COLUMNS
         assert lines[1] == "file:people.csv,people,false,false,ready,,"
         assert lines[2].startswith("file:absent.csv,absent,false,false,error,dataset.not_found,")
 
@@ -69,7 +68,7 @@ async def test_datasets_by_source(folder: Path) -> None:
         ("/v1/pods", "name,version,datasets_count,models_count,dependencies_count"),
         ("/v1/spicepods", "name,version,datasets_count,models_count,dependencies_count"),
         ("/v1/status", "name,endpoint,status"),
-        ("/v1/datasets", "from,name,replication_enabled,acceleration_enabled"),
+        ("/v1/datasets", ALL_COLUMNS),
     ],
 )
 async def test_csv_by_format_or_by_accept(folder: Path, path: str, header: str) -> None:
@@ -80,6 +79,12 @@ async def test_csv_by_format_or_by_accept(folder: Path, path: str, header: str) 
         assert by_format.text.splitlines()[0] == header
         as_json = await runtime.api.get(path)
         assert isinstance(as_json.json(), list)
+
+
+async def test_csv_of_datasets_without_status_leaves_the_last_columns_empty(folder: Path) -> None:
+    async with running(folder, MANIFEST) as runtime:
+        lines = (await runtime.api.get("/v1/datasets?format=csv")).text.splitlines()
+        assert lines[1] == "file:people.csv,people,false,false,,,"
 
 
 async def test_manifest_summary(folder: Path) -> None:
@@ -128,8 +133,11 @@ async def test_unknown_routes_and_methods_say_so(folder: Path) -> None:
             404, "no route GET /v1/nothing; GET /openapi.json lists the routes",
         )  # fmt: skip
         wrong = await runtime.api.delete("/v1/datasets")
-        assert wrong.status_code == 405
+        assert (wrong.status_code, wrong.headers["allow"]) == (405, "GET")
         assert "use GET" in wrong.text
+        shared = await runtime.api.delete("/v1/datasets/people/acceleration")
+        assert (shared.status_code, shared.headers["allow"]) == (405, "GET, PATCH")
+        assert "use GET, PATCH" in shared.json()["message"]
 
 
 async def test_health_needs_nothing_and_ready_follows_the_datasets(folder: Path) -> None:

@@ -1,6 +1,6 @@
 """The API's description: true, complete, and exercised with generated requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.kit.processes import child
 from tests.kit.runtime import running
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "http-api.md"
+UNLIMITED = ("/health", "/v1/ready")
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -52,7 +53,8 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
         assert document["info"]["license"]["identifier"] == "Apache-2.0"
         assert set(document["paths"]) == {
             "/health", "/v1/ready", "/v1/sql", "/v1/sql/active", "/v1/sql/{query_id}/cancel",
-            "/v1/datasets", "/v1/catalogs", "/v1/pods", "/v1/status", "/v1/cluster/executors",
+            "/v1/datasets", "/v1/catalogs", "/v1/pods", "/v1/spicepods", "/v1/status",
+            "/v1/cluster/executors",
             "/v1/queries", "/v1/queries/{query_id}", "/v1/queries/{query_id}/status",
             "/v1/queries/{query_id}/results", "/v1/queries/{query_id}/results/chunks/{index}",
             "/v1/queries/{query_id}/cancel", "/v1/datasets/{name}/acceleration",
@@ -60,20 +62,56 @@ async def test_description_has_the_version_the_licence_and_every_route(tmp_path:
         }  # fmt: skip
         sql = document["paths"]["/v1/sql"]["post"]
         assert set(sql["responses"]) == {
-            "200", "400", "403", "406", "408", "413", "429", "499", "500", "503", "504",
+            "200", "400", "403", "406", "408", "413", "415", "429", "499", "500", "503",
+            "504",
         }  # fmt: skip
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 # Only a submission can be well formed and yet make no sense.
                 is_submission = (method, path) == ("post", "/v1/queries")
                 assert ("422" in operation["responses"]) == is_submission
+                assert ("429" in operation["responses"]) == (path not in UNLIMITED)
                 for answer in operation["responses"].values():
                     assert answer["description"]
                     assert "X-Trace-Id" in answer["headers"]
         listing = document["paths"]["/v1/catalogs"]["get"]["responses"]
         assert list(listing["400"]["content"]) == ["application/json"]
         assert "Results-Cache-Status" in sql["responses"]["200"]["headers"]
-        assert "Retry-After" in sql["responses"]["429"]["headers"]
+        for status in ("429", "503"):
+            assert "Retry-After" in sql["responses"][status]["headers"]
+        change = document["paths"]["/v1/datasets/{name}/acceleration"]["patch"]
+        body = change["requestBody"]["content"]["application/json"]["schema"]
+        assert body["properties"]["refresh_sql"]["type"] == ["string", "null"]
+
+
+@pytest.mark.parametrize("manifest", ["", "runtime: {auth: {api-key: {keys: ['k']}}}\n"])
+async def test_every_reference_leads_somewhere(tmp_path: Path, manifest: str) -> None:
+    async with running(tmp_path, manifest) as runtime:
+        document = (await runtime.api.get("/openapi.json")).json()
+    references = list(_references(document))
+    assert "#/components/schemas/ComponentError" in references
+    for reference in references:
+        found = document
+        for step in reference.removeprefix("#/").split("/"):
+            found = found[step]
+    names = [
+        operation["operationId"]
+        for operations in document["paths"].values()
+        for operation in operations.values()
+    ]
+    assert len(names) == len(set(names))
+
+
+def _references(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            if isinstance(reference := value.get("$ref"), str):
+                yield reference
+            for each in value.values():
+                yield from _references(each)
+        case list():
+            for each in value:
+                yield from _references(each)
 
 
 async def test_keys_are_described_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -110,7 +148,7 @@ def test_generated_requests_get_what_the_description_promises(tmp_path: Path) ->
         for result in schema.get_all_operations():
             conformance(result.ok())()
             operations += 1
-        assert operations == 21
+        assert operations == 22
         assert caraway.sql("SELECT 1 AS x").json() == [{"x": 1}]
         assert "Traceback" not in caraway.logged()
 

@@ -121,6 +121,16 @@ async def test_long_message_is_cut_so_that_it_arrives() -> None:
             await server.ask(query(f'SELECT "{"é" * 20_000}"'))
 
 
+async def test_request_larger_than_a_body_may_be_is_refused() -> None:
+    async with serving() as server:
+        server.services.max_body_bytes = 100
+        with pytest.raises(pa.ArrowInvalid, match="larger than 100 bytes"):
+            await server.ask(query("SELECT " + "1" * 100))
+        action = flight.Action("GetAsyncQueryStatus", b" " * 101)
+        with pytest.raises(pa.ArrowInvalid, match="larger than 100 bytes"):
+            await server.ask(lambda connected: list(connected.do_action(action)))
+
+
 def test_every_kind_has_a_status() -> None:
     assert set(statuses.STATUS) == set(Kind)
 

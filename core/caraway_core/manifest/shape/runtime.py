@@ -159,6 +159,10 @@ class Flight(Section):
 
 class Http(Section):
     max_body_size_bytes: Annotated[Size, Field(ge=1024)] = Field(128 * MIB, alias="max_body_size")
+    max_body_memory_bytes: Annotated[Size, Field(ge=1024)] = Field(
+        256 * MIB, alias="max_body_memory"
+    )
+    max_connections: Count = 4096
 
 
 class Mcp(Section):

@@ -2,11 +2,11 @@
 
 import asyncio
 
-from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caraway_scheduler import limits
-from caraway_scheduler.api.failures import is_json_error
+from caraway_scheduler.api import failures
+from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.limits import InForce
 from caraway_scheduler.tallies import Tallies
 
@@ -29,8 +29,8 @@ class Limiting:
         if wait_s := bucket.take():
             self._tallies.limited_requests["api_rps",] += 1
             text, wait = limits.too_many(bucket.rate or 0), limits.retry_after(wait_s)
-            refusal = _worded(scope, 429, text, {"Retry-After": wait})
-            await refusal(scope, receive, send)
+            refusal = RefusedError(429, text, {"retry-after": wait})
+            await failures.answer(scope["path"], refusal)(scope, receive, send)
             return
         timeout_s = self._in_force.request_timeout_s
         if timeout_s is None:
@@ -59,12 +59,5 @@ class Limiting:
                 f"the request took longer than the {timeout_s:g} s that the limit "
                 "request_timeout_secs allows; ask for less, or submit it to /v1/queries"
             )
-            await _worded(scope, 504, text)(scope, receive, send)
-
-
-def _worded(
-    scope: Scope, status: int, text: str, headers: dict[str, str] | None = None
-) -> Response:
-    if is_json_error(scope["path"]):
-        return JSONResponse({"error": text}, status, headers)
-    return PlainTextResponse(text, status, headers)
+            refusal = RefusedError(504, text)
+            await failures.answer(scope["path"], refusal)(scope, receive, send)

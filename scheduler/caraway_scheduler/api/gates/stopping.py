@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 
-from starlette.responses import JSONResponse, PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from caraway_scheduler.api.failures import is_json_error
+from caraway_scheduler.api import failures
+from caraway_scheduler.api.errors import RefusedError
 
-_TEXT = "Runtime is shutting down"
-_HEADERS = {"Connection": "close", "Retry-After": "2"}
-_REFUSAL = PlainTextResponse(_TEXT, 503, _HEADERS)
-_JSON_REFUSAL = JSONResponse({"error": _TEXT}, 503, _HEADERS)
+_REFUSAL = RefusedError(
+    503, "Runtime is shutting down", {"connection": "close", "retry-after": "2"}
+)
 
 
 class Stopping:
@@ -22,7 +21,6 @@ class Stopping:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http" and self._is_stopping() and scope["path"] != "/health":
-            refusal = _JSON_REFUSAL if is_json_error(scope["path"]) else _REFUSAL
-            await refusal(scope, receive, send)
+            await failures.answer(scope["path"], _REFUSAL)(scope, receive, send)
             return
         await self._app(scope, receive, send)

@@ -107,8 +107,7 @@ _WITH_STATUS: Schema = {
 _COMMON: dict[int | str, Any] = {
     503: {
         "description": "The state store is away, or the runtime starts or stops.",
-        "content": {**shapes.ERROR, **shapes.TEXT},
-        "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": _TEXT}},
+        "content": shapes.ERROR,
     },
 }
 _UNKNOWN: dict[int | str, Any] = {404: _error("The caller has no such query."), **_COMMON}
@@ -165,16 +164,10 @@ SUBMIT: Schema = {
         ),
         400: _error("The body is not JSON, the statement is empty, or a header is wrong."),
         408: _error("The request body stopped arriving."),
-        413: {
-            "description": "The request body is too large.",
-            "content": {**shapes.ERROR, **shapes.TEXT},
-        },
-        415: _error("The body is said to be something else than JSON."),
+        413: _error("The request body is too large."),
+        415: _error("The body is not said to be JSON, or its encoding is not read."),
         422: _error("A field is wrong, or the Idempotency-Key was used for another query."),
-        429: {
-            **_error("Too many queries wait."),
-            "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": _TEXT}},
-        },
+        429: _error("Too many queries wait, or there are too many requests."),
         **_COMMON,
     },
     "openapi_extra": {

@@ -1,6 +1,5 @@
 """Reads what clients send: a request, the key that keeps it from running twice, an id."""
 
-import json
 import math
 import re
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from caraway_core.errors import JobNotFoundError
 from caraway_core.ids import JobId
 from caraway_engine import placeholders
+from caraway_scheduler.api import bodies
 from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.jobs.model import JobRequest
 
@@ -69,21 +69,10 @@ def job_id(text: str) -> JobId:
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    try:
-        document = json.loads(body.decode("utf-8-sig"), parse_constant=_refuse_constant)
-        # An escaped half of a surrogate pair is JSON, but no text that could be kept or run.
-        json.dumps(document, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as exc:
-        raise RefusedError(400, f"the request body is not JSON: {_cause(exc)}; {_EXAMPLE}") from exc
+    document = bodies.json(body, _EXAMPLE)
     if not isinstance(document, dict):
         raise RefusedError(422, f"the request body must be a JSON object; {_EXAMPLE}")
     return document
-
-
-def _cause(exc: Exception) -> str:
-    if isinstance(exc, UnicodeError):
-        return "it holds bytes or escapes that are no Unicode text"
-    return str(exc)
 
 
 def _parameters(values: Any) -> dict[str, Any]:
@@ -116,7 +105,3 @@ def _maximum_size(size: Any) -> int | None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON value")

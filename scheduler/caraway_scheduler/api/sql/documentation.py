@@ -76,10 +76,11 @@ RUN_SQL: dict[str, Any] = {
         406: _text("No accepted form can be made."),
         408: _text("The request body stopped arriving."),
         413: _text("The request body is too large."),
-        429: _text("Too many statements wait.", Retry_After="Seconds to wait."),
+        415: _text("The Content-Encoding is not read.", Accept_Encoding="What is read."),
+        429: _text("Too many statements wait, or there are too many requests."),
         499: _text("The statement was cancelled."),
         500: _text("A dataset or the engine failed."),
-        503: _text("The runtime is shutting down."),
+        503: _text("The runtime is starting or stopping, or has no memory for the body."),
         504: _text("The statement did not finish in time."),
     },
     "openapi_extra": {

@@ -1,10 +1,10 @@
 """Reads a statement and its values out of a request body."""
 
 import difflib
-import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError
 from caraway_engine import placeholders
 
@@ -44,8 +44,8 @@ def _text(body: bytes) -> str:
 
 def _from_json(text: str) -> SqlBody:
     try:
-        document = json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as exc:
+        document = strict_json.parse(text)
+    except ValueError as exc:
         raise InvalidQueryError(
             f'the request body is not JSON: {exc}; send {{"sql": "SELECT ...", "parameters": '
             "{...}}, or plain SQL with Content-Type: text/plain"
@@ -70,10 +70,6 @@ def _parameters(values: Any) -> dict[str, object]:
             "and ?)"
         )
     return placeholders.by_name(values)
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a JSON value")
 
 
 def _unknown_field(name: str) -> str:

@@ -1,0 +1,118 @@
+"""Bounds what a client can hold of the HTTP server without sending a request.
+
+uvicorn bounds the time between requests only. Here the head of a request has a time and a size,
+what is left of a body after the answer has a time, and there are only so many connections.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+_HEAD_BYTES = 64 * 1024
+_TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
+
+
+def bounded(most_connections: int, head_timeout_s: float) -> Callable[..., asyncio.Protocol]:
+    """Return what makes the protocol of one connection."""
+
+    def make(
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> asyncio.Protocol:
+        protocol = BoundedProtocol(config, server_state, app_state, _loop)
+        protocol.most_connections = most_connections
+        protocol.head_timeout_s = head_timeout_s
+        return protocol
+
+    return make
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """One connection. A request whose head comes in one piece costs no timer."""
+
+    most_connections = 0
+    head_timeout_s = 0.0
+    _timer: asyncio.TimerHandle | None = None
+    _is_in_head = False
+    _head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn's own narrowing
+        super().connection_made(transport)
+        if len(self.connections) > self.most_connections:
+            self._refuse(
+                "503 Service Unavailable", "too many connections; try again", b"retry-after: 1\r\n"
+            )
+            return
+        self._begin(self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if not self._is_in_head:
+            return
+        self._head_bytes += len(data)
+        if self._head_bytes > _HEAD_BYTES:
+            self._refuse(
+                "431 Request Header Fields Too Large",
+                f"the head of the request is larger than {_HEAD_BYTES} bytes",
+            )
+        elif self._timer is None:
+            self._begin(self._give_up)
+
+    def on_message_begin(self) -> None:
+        self._is_in_head, self._head_bytes = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._is_in_head = False
+        self._end()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._end()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        cycle = self.cycle
+        if cycle is not None and cycle.response_complete and cycle.more_body:
+            # Nobody reads the rest of the body; it may end the request, and no more.
+            self._begin(self.transport.close)
+
+    def _begin(self, then: Callable[[], None]) -> None:
+        self._end()
+        if not self.transport.is_closing():
+            self._timer = self.loop.call_later(self.head_timeout_s, then)
+
+    def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _give_up(self) -> None:
+        if self._is_in_head:
+            self._refuse(
+                "408 Request Timeout",
+                f"the head of the request did not arrive within {self.head_timeout_s:g} s",
+            )
+        else:
+            self.transport.close()
+
+    def _refuse(self, status: str, message: str, headers: bytes = b"") -> None:
+        self._end()
+        if self.transport.is_closing():
+            return
+        body = message.encode()
+        length = b"content-length: %d\r\n\r\n" % len(body)
+        head = b"HTTP/1.1 %s\r\n" % status.encode()
+        self.transport.write(head + _TEXT + headers + length + body)
+        self.transport.close()
