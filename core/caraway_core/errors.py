@@ -19,7 +19,9 @@ CarawayError
 ├── JobConflictError         an Idempotency-Key was used for another statement
 └── QueryError               one statement failed; the process lives on
     ├── InvalidQueryError        the statement or its parameters are wrong
-    │   └── ParametersError          the values do not fit the statement
+    │   ├── ParametersError          the values do not fit the statement
+    │   └── TableNotFoundError       the statement names a table that is not there
+    ├── DatasetLoadingError      a dataset is still loading; retry after `retry_after_s`
     ├── QueryForbiddenError      the caller may not do this
     ├── QueryTimeoutError        the time limit passed
     ├── QueryCancelledError      somebody cancelled it
@@ -37,7 +39,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from caraway_core.ids import CatalogVersion, ExecutorId
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 
 DatasetErrorType = Literal["auth", "not_found", "invalid", "schema", "unavailable", "unsupported"]
 
@@ -186,6 +188,22 @@ class InvalidQueryError(QueryError):
 
 class ParametersError(InvalidQueryError):
     """The values that were given do not fit the placeholders of the statement."""
+
+
+class TableNotFoundError(InvalidQueryError):
+    """The statement names a table that the catalog does not have."""
+
+    def __init__(self, message: str, table: TableName) -> None:
+        super().__init__(message)
+        self.table = table
+
+
+class DatasetLoadingError(QueryError):
+    """The statement reads a dataset that is still loading; it may be sent again."""
+
+    def __init__(self, message: str, retry_after_s: int = 2) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class QueryForbiddenError(QueryError):

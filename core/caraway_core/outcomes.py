@@ -82,6 +82,8 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.QueryError: _FAILED,
     errors.InvalidQueryError: _INVALID,
     errors.ParametersError: Outcome(Kind.INVALID, "PARAMETER_BINDING_FAILED"),
+    errors.TableNotFoundError: _INVALID,
+    errors.DatasetLoadingError: _AWAY,
     errors.QueryForbiddenError: Outcome(Kind.FORBIDDEN, "SUBMISSION_FAILED"),
     errors.QueryTimeoutError: Outcome(Kind.TIMED_OUT, "TIMEOUT"),
     errors.QueryCancelledError: Outcome(Kind.CANCELLED, "CANCELLED"),

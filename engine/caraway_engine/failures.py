@@ -16,7 +16,9 @@ from caraway_core.errors import (
     OutOfMemoryQueryError,
     QueryError,
     QueryForbiddenError,
+    TableNotFoundError,
 )
+from caraway_core.ids import TableName
 
 _NOISE = re.compile(
     r"^(DataFusion error: |Error during planning: |Execution error: |External error: "
@@ -133,7 +135,8 @@ def _missing_table(text: str, tables: Iterable[str]) -> QueryError | None:
     if not match:
         return None
     name = match["name"].removeprefix("caraway.").removeprefix("public.")
-    return InvalidQueryError(f"table '{name}' not found{suggest(name, sorted(tables), 'tables')}")
+    message = f"table '{name}' not found{suggest(name, sorted(tables), 'tables')}"
+    return TableNotFoundError(message, TableName(name))
 
 
 def _missing_field(text: str, tables: Iterable[str]) -> QueryError | None:

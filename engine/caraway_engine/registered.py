@@ -7,7 +7,7 @@ from typing import Any
 from datafusion import ExecutionPlan, SessionContext, SQLOptions
 from datafusion.catalog import Table
 
-from caraway_core.errors import CarawayError, InvalidQueryError, QueryError
+from caraway_core.errors import CarawayError, InvalidQueryError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec, ViewTable
@@ -51,6 +51,8 @@ class Registered:
             catalog = context.catalog(CATALOG)
             catalog.register_schema("runtime", SystemSchema(snapshot.system))
             catalog.register_schema(INPUT_SCHEMA, self.inputs)
+        self.lacking: dict[TableName, TableName] = {}
+        """The table that a view lacks, of each view that cannot be planned for want of one."""
         self._view_reads: dict[TableName, frozenset[TableName]] = {}
         self._spills_to = settings.temp_directory
 
@@ -151,6 +153,10 @@ class Registered:
                     self._add_view(name, view)
                 except QueryError as exc:
                     failed[name] = exc.message
+                    if isinstance(exc, TableNotFoundError):
+                        self.lacking[name] = exc.table
+                else:
+                    self.lacking.pop(name, None)
             if len(failed) == len(waiting):
                 return failed
             waiting = {name: waiting[name] for name in failed}

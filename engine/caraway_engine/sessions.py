@@ -1,10 +1,10 @@
 """A session: one catalog snapshot made readable by SQL. Built once, then only read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, ViewFacts
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine import presence, shares, stored
 from caraway_engine.contexts import EngineSettings
@@ -47,6 +47,16 @@ class Session:
         Returns why some of the tables could not be registered.
         """
         return self._registered.install([each._registered for each in previous if each], versions)
+
+    @property
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        """The facts of each view: what it reads, or the table that it lacks."""
+        known = self._registered
+        return {
+            **{name: ViewFacts(missing=table) for name, table in known.lacking.items()},
+            **{name: ViewFacts(frozenset(map(TableName, reads)))
+               for name, (_, reads) in known.views.items()},
+        }  # fmt: skip
 
     def start(self, statement: Statement) -> EngineStream:
         """Plan the statement and begin to run it; blocks while files are listed.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError, ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
@@ -59,7 +60,7 @@ class KeptChunks:
         for each in wanted:
             found += self._make_fit(each)
             waiting = iter(each.chunks)
-            reads = [asyncio.ensure_future(self._read_each(each, waiting)) for _ in range(_READS)]
+            reads = [tasks.begin(self._read_each(each, waiting)) for _ in range(_READS)]
             try:
                 found += chain.from_iterable(await asyncio.gather(*reads))
             finally:
@@ -94,7 +95,7 @@ class KeptChunks:
             return known
         reading = self._reading.get(chunk.sha256)
         if reading is None:
-            reading = asyncio.ensure_future(self._read(wanted, chunk))
+            reading = tasks.begin(self._read(wanted, chunk))
             self._reading[chunk.sha256] = reading
             reading.add_done_callback(lambda _: self._reading.pop(chunk.sha256, None))
         # Shielded: others may wait for the same chunk.

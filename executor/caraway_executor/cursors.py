@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from caraway_core import tasks as background
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
@@ -76,12 +77,12 @@ class Cursors:
                 f"{_FORGOTTEN_S:g} s, or the executor started anew; run the statement again"
             )
         cursor.touched_s = self._clock()
-        cursor.reading = asyncio.ensure_future(self._read(name, cursor))
+        cursor.reading = background.begin(self._read(name, cursor))
         try:
             page = await cursor.reading
         except asyncio.CancelledError:
             await self.close(name)
-            if cursor.reading.cancelled() and not _is_cancelled():
+            if cursor.reading.cancelled() and not background.is_cancelled():
                 raise QueryCancelledError("the query was cancelled") from None
             raise
         except BaseException:
@@ -141,8 +142,7 @@ class Cursors:
 async def _has_come(cursor: _Cursor, wait_s: float | None) -> bool:
     """Ask for the next batch, and wait for it for so long; it stays on its way after that."""
     if cursor.coming is None:
-        cursor.coming = asyncio.ensure_future(_next(cursor.batches))
-        cursor.coming.add_done_callback(_look)
+        cursor.coming = background.begin(_next(cursor.batches))
     done, _ = await asyncio.wait((cursor.coming,), timeout=wait_s)
     return bool(done)
 
@@ -153,16 +153,5 @@ def _taken(cursor: _Cursor) -> pa.RecordBatch | None:
     return coming.result()
 
 
-def _look(coming: asyncio.Task[pa.RecordBatch | None]) -> None:
-    """A failure that comes when nobody asks any more is nobody's, and not worth a warning."""
-    if not coming.cancelled():
-        coming.exception()
-
-
 async def _next(batches: AsyncIterator[pa.RecordBatch]) -> pa.RecordBatch | None:
     return await anext(batches, None)
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
+from threading import Lock
 from typing import TypeVar
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, ViewFacts
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
@@ -61,8 +62,11 @@ class LocalExecutor:
             self._stores, Room(settings.memory_limit_bytes), settings.chunks_directory
         )
         self._session: Session | None = None
+        self._prepared: Session | None = None
         self._kept: OrderedDict[CatalogVersion, Kept] = OrderedDict()
         self._coming: dict[TableName, Version] = {}
+        # Catalogs are published by threads, while the loop loads versions and forgets them.
+        self._moving = Lock()
         self._products = Products(max(1, settings.target_partitions - 1))
         # Planning lists files and may block on a remote store; its threads are its own, so that
         # slow planning never starves the encoding of answers.
@@ -73,18 +77,39 @@ class LocalExecutor:
         """The session that new statements see, for whoever plans without running."""
         return self._session
 
+    @property
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        """The facts of every view of the catalog that new statements see."""
+        return {} if self._session is None else self._session.views
+
     def install(
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
     ) -> Mapping[TableName, str]:
         """Take a snapshot, with what is unchanged in it from the one before, or from others."""
-        session = Session(self._settings, snapshot, self._chunks)
-        coming = [*chain.from_iterable(each._coming.values() for each in (self, *others))]
-        failed = session.install(self._session, *(each.session for each in others), versions=coming)
-        self._session = session
-        here = list(session.versions)
-        self._coming = {name: each for name, each in self._coming.items() if each not in here}
-        self._keep(session)
+        failed = self.prepare(snapshot, others)
+        self.publish()
         return failed
+
+    def prepare(
+        self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
+    ) -> Mapping[TableName, str]:
+        """Register a snapshot; statements see it when it is published."""
+        session = Session(self._settings, snapshot, self._chunks)
+        coming = [*chain.from_iterable(each._loaded() for each in (self, *others))]
+        failed = session.install(self._session, *(each.session for each in others), versions=coming)
+        self._prepared = session
+        return failed
+
+    def publish(self) -> None:
+        """Have new statements see the snapshot that was prepared last."""
+        session, self._prepared = self._prepared, None
+        if session is None:
+            return
+        here = list(session.versions)
+        with self._moving:
+            self._session = session
+            self._coming = {name: each for name, each in self._coming.items() if each not in here}
+        self._keep(session)
 
     async def load(
         self,
@@ -107,13 +132,19 @@ class LocalExecutor:
         view = version.at(log)
         rows = await self._started_with_chunks(partial(view.load, names, self._chunks))
         self._chunks.settle({each.key or spec.key for each in spec.chunks})
-        if self._session is None or version not in list(self._session.versions):
-            self._coming[table] = version
+        with self._moving:
+            if self._session is None or version not in list(self._session.versions):
+                self._coming[table] = version
         return rows
 
     def forget(self, table: TableName) -> None:
         """Let go of a version that was loaded and that no catalog names."""
-        self._coming.pop(table, None)
+        with self._moving:
+            self._coming.pop(table, None)
+
+    def _loaded(self) -> list[Version]:
+        with self._moving:
+            return list(self._coming.values())
 
     @property
     def holds(self) -> tuple[TableName, ...]:

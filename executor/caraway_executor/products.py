@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from caraway_core import tasks
 from caraway_core.errors import OverloadedError
 
 _LOOK_S = 0.25
@@ -33,7 +34,7 @@ class Products:
         self._places = {False: asyncio.Semaphore(places), True: asyncio.Semaphore(places)}
         self._cpu_time = cpu_time
         self._look_s = look_s
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._leaving = tasks.Tasks()
 
     async def enter(self, *, in_background: bool = False) -> None:
         """Take a place; `leave` must follow.
@@ -58,13 +59,10 @@ class Products:
         if is_whole:
             places.release()
             return
-        task = asyncio.get_running_loop().create_task(self._leave_late(places))
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
+        self._leaving.spawn(self._leave_late(places), "give a place back")
 
     def close(self) -> None:
-        for task in self._leaving:
-            task.cancel()
+        self._leaving.cancel()
 
     async def _leave_late(self, places: asyncio.Semaphore) -> None:
         """Nothing tells when the work ends; that the process is calm does, and so does time."""

@@ -8,6 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from caraway_core import tasks
+from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols import storing
 from caraway_core.protocols.dispatch import BatchStream
@@ -81,7 +83,7 @@ class StoringStream:
             raise StopAsyncIteration
         if not self._is_begun:
             self._is_begun = True
-            self._own(asyncio.create_task(self._store_all()))
+            self._own(tasks.begin(self._store_all()))
         try:
             chunk = await self._next_chunk()
         except BaseException:
@@ -120,6 +122,10 @@ class StoringStream:
                 async for partition, chunk in chunks:
                     await self._begin(index, partition, chunk)
                     index += 1
+        except asyncio.CancelledError:
+            if tasks.is_cancelled():
+                raise
+            await self._writes.put(ExecutionError("the rows to store were cut off; try again"))
         except Exception as exc:
             await self._writes.put(exc)
         else:
@@ -165,7 +171,7 @@ class StoringStream:
         return [plain.restored(each, self._answer) for each in chunk]
 
     async def _begin(self, index: int, partition: str, chunk: Chunk) -> None:
-        write = asyncio.ensure_future(self._write(index, partition, chunk))
+        write = tasks.begin(self._write(index, partition, chunk))
         self._own(write)
         await self._writes.put(write)
 
@@ -182,9 +188,4 @@ class StoringStream:
 
     def _own(self, task: asyncio.Task[ChunkInfo] | asyncio.Task[None]) -> None:
         self._under_way.add(task)
-        task.add_done_callback(self._let_go)
-
-    def _let_go(self, task: asyncio.Task[ChunkInfo] | asyncio.Task[None]) -> None:
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()  # Whoever reads gets it in its turn; nobody may be reading any more.
+        task.add_done_callback(self._under_way.discard)

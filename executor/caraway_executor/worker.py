@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from caraway_core import tasks as background
 from caraway_core.changes import Log
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.ids import QueryId, TableName, new_query_id
@@ -225,7 +226,7 @@ class Worker:
         if self._is_draining:
             work.close()
             raise ShuttingDownError("the executor is draining and takes no new work")
-        task = asyncio.ensure_future(work)
+        task = background.begin(work)
         self._running.setdefault(query_id, set()).add(task)
         try:
             with self._catalogs.at_work(origin):
@@ -233,7 +234,7 @@ class Worker:
         except BaseException as exc:
             self._failed += 1
             task.cancel()
-            if isinstance(exc, asyncio.CancelledError) and not _is_cancelled():
+            if isinstance(exc, asyncio.CancelledError) and not background.is_cancelled():
                 raise QueryCancelledError("the query was cancelled") from None
             raise
         else:
@@ -243,12 +244,6 @@ class Worker:
             self._running[query_id].discard(task)
             if not self._running[query_id]:
                 del self._running[query_id]
-
-
-def _is_cancelled() -> bool:
-    """Whether this very call is cancelled, and not only the work that it waits for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
 
 
 def _resident_bytes() -> int:

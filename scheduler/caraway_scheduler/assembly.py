@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from caraway_core import cores, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.ids import ExecutorId, TableName
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
@@ -47,6 +47,7 @@ from caraway_scheduler.tls import Certificate
 logger = logging.getLogger(__name__)
 _QUERIES_PER_CORE = 4
 _MEMORY_SHARE = "70%"
+FailedLater = Callable[[CatalogVersion, Mapping[TableName, str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class Backend:
     scheduler_count: Callable[[], int] = lambda: 1
     record_work: Callable[[Callable[[Ran], None]], None] = lambda _record: None
     """Takes what is to be told of each piece of work on an executor."""
+    report_failures: Callable[[FailedLater], None] = lambda _report: None
+    """Takes what is to be told of tables that fail on an executor that joins later."""
     scheduler_id: str = ""
     state: StateStore | None = None
     """The store of a cluster's schedulers; alone, a process has a file of its own."""
@@ -107,6 +110,7 @@ def services(
         settings.dataset_load_parallelism or max(4, _cores(settings)),
     )
     stack.push_async_callback(catalog.aclose)
+    backend.report_failures(catalog.failed_later)
 
     def partitions() -> pa.Table:
         known = made.accelerations

@@ -74,6 +74,7 @@ async def join(
         tallies=tallies,
         scheduler_count=lambda: membership.scheduler_count,
         record_work=dispatch.record_work,
+        report_failures=lambda report: setattr(membership, "on_failed", report),
         scheduler_id=scheduler_id,
         state=store,
         is_shared=options.state is not None,

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, exposition
 from prometheus_client.core import GaugeMetricFamily, InfoMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from caraway_core import tasks
 from caraway_core.durations import Labels
 from caraway_scheduler import acceleration_metrics, cluster_metrics, job_metrics
 from caraway_scheduler.catalog.states import DatasetState
@@ -122,6 +123,12 @@ class _State(Collector):
         yield views
         yield self._families.gauge(
             "catalog_version", "Number of catalog snapshots.", catalog.version
+        )
+        yield self._families.counter(
+            "background_failures",
+            "Failures of work that nobody waits for; the log has the causes.",
+            ("work",),
+            {(kind,): count for kind, count in tasks.FAILURES.items()},
         )
         yield self._families.gauge("secrets_store_load_duration_ms", "Time to read the secrets.",
                           self._services.tallies.secrets_load_ms)  # fmt: skip

@@ -215,15 +215,11 @@ class Runtime:
         datasets = services.catalog.datasets.values()
         failed = sum(state.error is not None for state in datasets)
         loading = sum(state.is_being_loaded for state in datasets)
-        awaited = [state.name for state in datasets if state.is_accelerated and not state.error]
         for view in services.catalog.views.values():
-            if view.error is None:
-                continue
-            if any(f"'{name}'" in view.error.message for name in awaited):
-                awaited.append(view.name)  # It is there as soon as what it reads is.
-                continue
-            failed += 1
-            self._announcer.notice(view.error.message)
+            loading += view.status == "initializing"
+            if view.error is not None:
+                failed += 1
+                self._announcer.notice(view.error.message)
         self._announcer.ready(endpoints, failed, loading)
         logger.info("runtime is up", extra={**endpoints, "failed": failed})
 

@@ -12,6 +12,7 @@ from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.acceleration.through import SourceDispatch
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
+from caraway_scheduler.catalog.states import ViewState
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
@@ -82,10 +83,14 @@ class Services:
             if not state.is_ready
         ]
         waiting += [
-            f"view {view.name} ({view.status})"
+            f"view {view.name} ({view.status}{_waiting(view)})"
             for view in self.catalog.views.values()
             if view.status != "ready"
         ]
         if not self.catalog.version:
             waiting.append("catalog (initializing)")
         return readiness.evaluate(waiting, self.dispatch.executors(), gates)
+
+
+def _waiting(view: ViewState) -> str:
+    return f": waits for {view.waits_for}" if view.waits_for else ""

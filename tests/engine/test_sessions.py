@@ -13,6 +13,7 @@ from caraway_core.errors import (
     ParametersError,
     QueryError,
     QueryForbiddenError,
+    TableNotFoundError,
 )
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
@@ -46,7 +47,7 @@ async def test_values_are_bound_with_their_types(
 @pytest.mark.parametrize(
     ("sql", "error", "message"),
     [
-        ("SELECT * FROM peple", InvalidQueryError,
+        ("SELECT * FROM peple", TableNotFoundError,
          "table 'peple' not found; did you mean 'people'? Known tables: people."),
         ("SELECT nam FROM people", InvalidQueryError,
          "column 'nam' not found; did you mean 'people.name'?"),
@@ -56,7 +57,8 @@ async def test_values_are_bound_with_their_types(
         ("SELECT fooo(1)", InvalidQueryError, "Invalid function 'fooo'"),
         ("SELECT 1/0", InvalidQueryError, "Divide by zero"),
         ("SELECT CAST(name AS INT) FROM people", InvalidQueryError, "Cannot cast string 'Ann'"),
-        ("SELECT * FROM '/etc/passwd'", InvalidQueryError, "table '/etc/passwd' not found"),
+        ("SELECT * FROM '/etc/passwd'", TableNotFoundError,
+             "table '/etc/passwd' not found"),
         ("SELECT :x", ParametersError, "no value for parameter $x"),
         ("CREATE TABLE x AS SELECT 1", InvalidQueryError, "CreateMemoryTable is not supported"),
         ("CREATE EXTERNAL TABLE x STORED AS CSV LOCATION '/etc/passwd'", InvalidQueryError,

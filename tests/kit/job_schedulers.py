@@ -26,6 +26,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    ViewFacts,
 )
 from caraway_core.protocols.state import Entry, StateStore
 from caraway_core.tables import ResultPlace, StoredTable
@@ -139,6 +140,9 @@ class GatedDispatch:
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         return await self._inner.install(snapshot)
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        return self._inner.views()
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         self.executed.append(statement)

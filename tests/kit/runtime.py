@@ -2,7 +2,7 @@
 
 import asyncio
 import textwrap
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ import httpx
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_scheduler import app, assembly
+from caraway_scheduler.assembly import Backend
 from caraway_scheduler.services import Services
 from caraway_scheduler.tallies import Tallies
 
@@ -38,17 +39,25 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    folder: Path, manifest: str, environ: dict[str, str] | None = None
+    folder: Path,
+    manifest: str,
+    environ: dict[str, str] | None = None,
+    backend: Backend | None = None,
+    before: Callable[[Services], None] = lambda _services: None,
 ) -> AsyncIterator[Running]:
-    """Write the manifest to the folder and serve it until the block ends."""
+    """Write the manifest to the folder and serve it until the block ends.
+
+    `before` may change what was put together, before anything is loaded.
+    """
     path = folder / "caraway.yaml"
     path.write_text("version: v1\nkind: Caraway\nname: test\n" + textwrap.dedent(manifest))
     loaded = manifests.load(path)
     secrets = manifests.build_resolver(loaded, environ or {})
     async with AsyncExitStack() as stack:
         data = stack.enter_context(DataDirectory(folder / "data-dir"))
-        services = assembly.services(loaded, secrets, data, Tallies(), stack)
-        jobs = await assembly.jobs(loaded, secrets, data, services, stack)
+        services = assembly.services(loaded, secrets, data, Tallies(), stack, backend)
+        jobs = await assembly.jobs(loaded, secrets, data, services, stack, backend)
+        before(services)
         working = asyncio.create_task(jobs.run())
         stack.push_async_callback(_ended, working)
         assert services.accelerations is not None

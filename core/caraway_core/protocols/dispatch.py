@@ -26,6 +26,14 @@ class CatalogSnapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class ViewFacts:
+    """What planning found out about a view: the tables that it reads, or the one that it lacks."""
+
+    reads: frozenset[TableName] = frozenset()
+    missing: TableName | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One SQL statement with its bound values, and what it may write to.
 
@@ -114,6 +122,11 @@ class Executor(Protocol):
         """
         ...
 
+    @property
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        """The facts of every view of the snapshot that new statements see."""
+        ...
+
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Plan the statement and start it.
 
@@ -147,6 +160,10 @@ class Dispatch(Protocol):
     """Sends work to executors and brings their rows back."""
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]: ...
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        """Return the facts of every view of the catalog that new statements see."""
+        ...
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core import registry
+from caraway_core import registry, tasks
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
@@ -74,7 +74,8 @@ class Accelerated:
         self._params: Mapping[str, str] | None = None
         self._registry: schema_registries.Registry | None = None
         self._change_source = partial(surroundings.change_source, dataset)
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks = tasks.Tasks()
+        self._is_following = False
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
         self.upkeep = Upkeep(head, plan.recipe, results, every_s)
@@ -86,21 +87,19 @@ class Accelerated:
             )
 
     def begin(self) -> None:
-        name = self.plan.name
-        self._spawn(self._keep(), f"refresh {name}")
+        self._spawn(self._keep, "refresh a dataset")
         if self._snapshotting is not None:
-            self._spawn(self._snapshotting.run(), f"snapshots of {name}")
-        self._spawn(self.upkeep.run(), f"upkeep of {name}")
+            self._spawn(self._snapshotting.run, "make snapshots")
+        self._spawn(self.upkeep.run, "keep a dataset up")
         if self.feed is not None:
-            self._spawn(self._feed(self.feed), f"changes to {name}")
+            self._spawn(partial(self._feed, self.feed), "apply changes")
 
     def cancel(self) -> None:
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.cancel()
 
     async def ended(self) -> None:
         """Wait until all that was cancelled has ended."""
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.ended()
 
     def source_loaded(self) -> None:
         """The source can be read."""
@@ -154,7 +153,7 @@ class Accelerated:
             try:
                 if await self.head.look() is None:
                     await self._has_source.wait()
-                source = self._change_source()
+                source = None if self._is_following else self._change_source()
                 if source is not None and not self.acceleration.primary_key:
                     self._adopt(await source.primary_key())
                 await feed.begin()
@@ -170,7 +169,8 @@ class Accelerated:
             claim = partial(self.head.claim, _FOLLOWING)
             release = partial(self.head.release, _FOLLOWING)
             following = Following(name, source, self._ingest, claim, self._told, release=release)
-            self._spawn(following.run(), f"follow the source of {name}")
+            self._is_following = True
+            self._spawn(following.run, "follow a source")
         await feed.run()
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
@@ -195,12 +195,12 @@ class Accelerated:
         buckets = 1 if self._bucketed.is_one else _BUCKETS
         return PartitionBy((Bucket(buckets, self._bucketed.column),))
 
-    def _spawn(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.create_task(work, name=name)
-        task.add_done_callback(_tell_failure)
-        self._tasks.append(task)
+    def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]], kind: str) -> None:
+        self._tasks.keep(work, kind, partial(self._failed, kind), dataset=self.plan.name)
 
-
-def _tell_failure(task: "asyncio.Task[None]") -> None:
-    if not task.cancelled() and (exc := task.exception()) is not None:
-        logger.error("a dataset is not kept any more", exc_info=exc)
+    def _failed(self, kind: str, exc: BaseException) -> None:
+        """Say that something went wrong which nobody foresaw; it is begun again with back-off."""
+        self.keeper.fail(
+            f"to {kind} failed unexpectedly ({type(exc).__name__}) and is tried again; the "
+            "scheduler's log has the cause"
+        )

@@ -114,6 +114,7 @@ class Feed:
     async def run(self) -> None:
         """Apply what comes until cancelled; what then waits is refused."""
         requests: list[_Request] = []
+        self._is_stopped = False
         try:
             while True:
                 requests = await self._next()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import refresh_events as events
@@ -55,6 +56,7 @@ class Keeper:
         self._state = self._said = Refreshes(plan.name, plan.settings)
         # None: the source can be read now.
         self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
+        self._tasks = tasks.Tasks()
         self._run: asyncio.Task[None] | None = None
         self._due: asyncio.TimerHandle | None = None
         self._retry: asyncio.TimerHandle | None = None
@@ -125,7 +127,8 @@ class Keeper:
         self._say()
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Work until cancelled; may be called again after it failed."""
+        self._resume()
         try:
             await self._persistently(self._begin)
             while True:
@@ -191,7 +194,12 @@ class Keeper:
         match effect:
             case events.Begin():
                 self._stored = Stored()
-                self._run = asyncio.create_task(self._refresh(effect))
+                self._run = self._tasks.spawn(
+                    self._refresh(effect),
+                    "refresh a dataset once",
+                    partial(self._broke_off, effect.run),
+                    dataset=self._plan.name,
+                )
             case events.Stop():
                 if self._run is not None:
                     self._run.cancel()
@@ -232,6 +240,20 @@ class Keeper:
             self._end(events.Failed(run, message, random.random()))
         else:
             self._end(events.Succeeded(run, number))
+
+    def _broke_off(self, run: events.RunNumber, _exc: BaseException) -> None:
+        """End a run that could not even say how it ended."""
+        self._run = None
+        self._events.put_nowait(events.Failed(run, "internal error", random.random()))
+
+    def _resume(self) -> None:
+        """Go on after a failure of the keeper itself: what it was about to do is begun again."""
+        running = self._state.running
+        if running is not None and self._run is None:
+            failed = events.Failed(running.number, "internal error", random.random())
+            self._events.put_nowait(failed)
+        if self._has_source:
+            self._events.put_nowait(None)
 
     def _end(self, event: Ended) -> None:
         self._run, self._ended_at = None, self._clock()

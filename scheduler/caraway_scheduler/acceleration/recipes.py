@@ -11,7 +11,7 @@ from caraway_core.manifest.acceleration import TimeFormat
 from caraway_scheduler.acceleration import retention
 from caraway_scheduler.acceleration.retention import TimeColumn
 from caraway_scheduler.acceleration.statements import RefreshSql
-from caraway_scheduler.catalog.catalog import source_of
+from caraway_scheduler.catalog.states import source_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.changes import Changes
 from caraway_core.errors import (
     CarawayError,
@@ -175,12 +176,12 @@ class Accelerations:
 
         Until cancelled, or the state store is closed.
         """
-        marking = asyncio.create_task(self._unkept.run(lambda: self._named), name="mark datasets")
+        owned = tasks.Tasks()
+        owned.keep(partial(self._unkept.run, lambda: self._named), "mark datasets as kept")
         try:
             await self._follow()
         finally:
-            marking.cancel()
-            await asyncio.gather(marking, return_exceptions=True)
+            await owned.aclose()
 
     async def _follow(self) -> None:
         while True:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from caraway_core.ids import TableName
 from caraway_core.manifest import names
 from caraway_scheduler.acceleration.recipes import quoted
-from caraway_scheduler.catalog.catalog import source_of
+from caraway_scheduler.catalog.states import source_of
 
 _GAP = r"(?:\s|--[^\n]*(?:\n|\Z)|/\*.*?\*/)"
 _PART = r'(?:"(?:[^"]|"")+"|[^\W\d]\w*)'

@@ -21,6 +21,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    ViewFacts,
 )
 from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration import texts
@@ -92,6 +93,9 @@ class SourceDispatch:
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         return await self._inner.install(snapshot)
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        return self._inner.views()
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         return await self._inner.load(table, spec, log)

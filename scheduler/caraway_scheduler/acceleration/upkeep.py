@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.changes import Log, LogEntry
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.protocols.results import ResultStore
@@ -43,6 +44,7 @@ class Upkeep:
         self._results = results
         self._every_s = every_s
         self._news = asyncio.Event()
+        self._tasks = tasks.Tasks()
         self.compactions = 0
 
     def news(self) -> None:
@@ -177,7 +179,7 @@ class Upkeep:
         if not await head.claim(work):
             yield False
             return
-        renewing = asyncio.create_task(self._renew(work))
+        renewing = self._tasks.spawn(self._renew(work), "renew a claim", dataset=self._head.name)
         try:
             yield True
         finally:

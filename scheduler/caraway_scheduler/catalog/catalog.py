@@ -3,31 +3,38 @@
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.errors import DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeSource
-from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
-from caraway_core.protocols.sources import Source, SourceRequest
+from caraway_core.protocols.dispatch import Dispatch, SystemTable
 from caraway_core.tables import FilesTable, StoredTable, TableSpec, ViewTable
-from caraway_scheduler.catalog import backoff, changes, opening
-from caraway_scheduler.catalog.states import DatasetState, ReadyState, Status, ViewState
+from caraway_scheduler.catalog import backoff, changes
+from caraway_scheduler.catalog.asking import Asking, UnexpectedError, unexpected
+from caraway_scheduler.catalog.installing import Installer
+from caraway_scheduler.catalog.judging import Judge
+from caraway_scheduler.catalog.states import (
+    DatasetState,
+    ReadyState,
+    Status,
+    ViewState,
+    source_of,
+)
 
 logger = logging.getLogger(__name__)
 Listener = Callable[[DatasetState], None]
 _POLL_S: Mapping[str, float] = {"file": 1.0}
 _POLL_REMOTE_S = 30.0
-_POLLING_THREADS = 2
-SOURCES = "caraway_source"
-"""The schema in which the sources of accelerated datasets can be read themselves."""
+_INSTALL = "install the catalog"
 
 
 class Accelerator(Protocol):
@@ -52,24 +59,29 @@ class Catalog:
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.datasets: dict[TableName, DatasetState] = {}
-        self.views: dict[TableName, ViewState] = {}
-        self.version = CatalogVersion(0)
         self.moves = 0
         self.on_progress: Listener = lambda _state: None
         self.accelerator: Accelerator | None = None
-        self._dispatch = dispatch
-        self._cache_dir = cache_dir
-        self._system = system
+        self._installer = Installer(dispatch, system)
+        self._asking = Asking(cache_dir, parallelism)
         self.on_change = on_change
-        self._secrets: SecretResolver | None = None
         self._ready_state: ReadyState = "on_load"
-        self._loading = ThreadPoolExecutor(parallelism, thread_name_prefix="loading")
-        self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
+        self._tasks = tasks.Tasks()
         self._keepers: dict[TableName, asyncio.Task[None]] = {}
-        self._installing = asyncio.Lock()
-        self._installed: Mapping[TableName, TableSpec] = {}
+        self._views: dict[TableName, View] = {}
         self._view_tables: dict[TableName, ViewTable] = {}
         self._settled: dict[TableName, asyncio.Event] = {}
+
+    @property
+    def version(self) -> CatalogVersion:
+        """The number of the snapshot that new statements see; 0 before there is one."""
+        return self._installer.version
+
+    @property
+    def views(self) -> Mapping[TableName, ViewState]:
+        """The views of the manifest, each as it stands now."""
+        judge = self._judge()
+        return {name: judge.state(view) for name, view in self._views.items()}
 
     @property
     def state(self) -> CatalogVersion:
@@ -90,18 +102,18 @@ class Catalog:
 
         Old versions answer until their replacement is loaded.
         """
-        self._secrets = secrets
+        self._asking.secrets = secrets
         self._ready_state = manifest.runtime.ready_state
         wanted = changes.compare(self.datasets, manifest.datasets)
-        views_changed = [state.view for state in self.views.values()] != list(manifest.views)
+        views_changed = list(self._views.values()) != list(manifest.views)
         for name in wanted.removed:
             self._drop(name)
         for dataset in (*wanted.added, *wanted.replaced):
             self._begin(dataset)
         if views_changed:
-            self.views = {TableName(view.name): ViewState(view) for view in manifest.views}
+            self._views = {TableName(view.name): view for view in manifest.views}
         if wanted.removed or views_changed or self.version == 0:
-            await self._install()
+            await self._install_at_last()
         return wanted
 
     async def show(self, name: TableName, version: StoredTable) -> None:
@@ -139,11 +151,10 @@ class Catalog:
             return
         if state.source_error is not None:
             raise state.source_error
-        source, request = self._source(state.dataset)
-        found = await self._call(self._loading, source.fingerprint, request)
+        found = await self._asking.fingerprint(state.dataset)
         if state.spec is not None and found == state.resolved:
             return
-        state.spec = await self._call(self._loading, source.resolve, request)
+        state.spec = await self._asking.resolve(state.dataset)
         state.fingerprint = state.resolved = found
         await self._install()
 
@@ -153,8 +164,7 @@ class Catalog:
         Raises:
             CarawayError: a secret is missing.
         """
-        assert self._secrets is not None
-        return self._secrets.expand_all(dataset.params)
+        return self._asking.params(dataset)
 
     def change_source(self, dataset: Dataset) -> ChangeSource | None:
         """Return what tells the changes of a dataset, if its connector does.
@@ -162,12 +172,11 @@ class Catalog:
         Raises:
             DatasetError: the dataset's path or params are wrong.
         """
-        assert self._secrets is not None
-        return opening.change_source(dataset, self._secrets)
+        return self._asking.change_source(dataset)
 
     def view_texts(self) -> Mapping[TableName, str]:
         """Return the queries of all views."""
-        return {name: state.view.sql for name, state in self.views.items()}
+        return {name: view.sql for name, view in self._views.items()}
 
     def source_bytes(self, name: TableName) -> int:
         """Return how large the source of an accelerated dataset is, as far as that is known."""
@@ -190,12 +199,8 @@ class Catalog:
     async def aclose(self) -> None:
         for state in self.datasets.values():
             state.status = "shuttingdown"
-        keepers = list(self._keepers.values())
-        for keeper in keepers:
-            keeper.cancel()
-        await asyncio.gather(*keepers, return_exceptions=True)
-        self._loading.shutdown(wait=False, cancel_futures=True)
-        self._polling.shutdown(wait=False, cancel_futures=True)
+        await self._tasks.aclose()
+        self._asking.close()
 
     def _begin(self, dataset: Dataset) -> None:
         name = TableName(dataset.name)
@@ -209,13 +214,27 @@ class Catalog:
             version=old.version if old else None,
         )
         self.datasets[name] = state
-        if self.accelerator is not None:
-            if dataset.acceleration is not None:
-                self.accelerator.begin(state, dataset.acceleration)
-            else:
-                self.accelerator.end(name)
+        self._accelerate(state)
+        if (before := self._settled.get(name)) is not None:
+            before.set()  # Somebody may wait for the keeper that was just cancelled.
         settled = self._settled[name] = asyncio.Event()
-        self._keepers[name] = asyncio.create_task(self._keep(state, settled), name=f"keep {name}")
+        self._keepers[name] = self._tasks.keep(
+            lambda: self._keep(state, settled), "keep a dataset", dataset=name
+        )
+
+    def _accelerate(self, state: DatasetState) -> None:
+        """Have the accelerator take the dataset, or let go of it; a failure is tried again."""
+        if self.accelerator is None or state.is_kept:
+            return
+        try:
+            if state.dataset.acceleration is not None:
+                self.accelerator.begin(state, state.dataset.acceleration)
+            else:
+                self.accelerator.end(state.name)
+        except Exception as exc:
+            self._fail(state, unexpected(state.name, "its acceleration", exc))
+        else:
+            state.is_kept = True
 
     def _drop(self, name: TableName) -> None:
         self._keepers.pop(name).cancel()
@@ -225,55 +244,73 @@ class Catalog:
         self._settled.pop(name).set()
 
     async def _keep(self, state: DatasetState, settled: asyncio.Event) -> None:
-        """Load a dataset, try again while it fails, and load it anew when its data changes."""
+        """Load a dataset, again while that fails, and again when its data has changed."""
         while True:
-            await self._load(state)
-            settled.set()
+            try:
+                is_loaded = await self._load(state)
+            except Exception as exc:
+                is_loaded = False
+                self._fail(state, unexpected(state.name, "its source", exc))
+            finally:
+                settled.set()
             self.on_progress(state)
-            if state.error is not None:
+            if is_loaded:
+                await self._until_stale(state)
+            else:
                 await asyncio.sleep(backoff.delay_s(state.attempts, random.random()))
-            elif not await self._wait_for_change(state):
-                return
 
-    async def _load(self, state: DatasetState) -> None:
-        source, request = None, None
+    async def _load(self, state: DatasetState) -> bool:
+        """Have statements read the dataset as its source has it; False: it failed."""
+        self._accelerate(state)
+        state.stale.clear()
         try:
-            source, request = self._source(state.dataset)
-            state.fingerprint = await self._call(self._loading, source.fingerprint, request)
-            spec: TableSpec = await self._call(self._loading, source.resolve, request)
+            state.fingerprint = await self._asking.fingerprint(state.dataset)
+            spec = await self._asking.resolve(state.dataset)
         except DatasetError as exc:
             self._fail(state, exc)
-            return
-        state.spec, state.resolved, state.is_loaded = spec, state.fingerprint, True
-        await self._install()
-        if state.is_accelerated and self.accelerator is not None:
-            self.accelerator.source_loaded(state.name)
-
-    async def _wait_for_change(self, state: DatasetState) -> bool:
-        """Return when the data is no longer what was loaded; False: it never will be."""
-        if state.fingerprint is None:
             return False
-        source, request = self._source(state.dataset)
+        state.spec, state.resolved, state.is_loaded = spec, state.fingerprint, True
+        try:
+            await self._install()
+        except Exception as exc:
+            self._fail(state, unexpected(state.name, "the catalog", exc))
+            return False
+        if state.is_accelerated:
+            return state.is_kept and state.source_error is None
+        return state.error is None
+
+    async def _until_stale(self, state: DatasetState) -> None:
+        """Return when the data is no longer what was loaded."""
         period_s = _POLL_S.get(state.dataset.connector, _POLL_REMOTE_S)
-        while True:
-            await asyncio.sleep(period_s)
+        while not state.stale.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if state.fingerprint is None else period_s):
+                    await state.stale.wait()
+                    return
             try:
-                found = await self._call(self._polling, source.fingerprint, request)
+                found = await self._asking.fingerprint(state.dataset, polling=True)
             except DatasetError as exc:
                 self._fail(state, exc)
-                return True
+                return
             if found != state.fingerprint:
-                return True
+                return
 
-    def _source(self, dataset: Dataset) -> tuple[Source, SourceRequest]:
-        assert self._secrets is not None
-        return opening.source(dataset, self._secrets, self._cache_dir)
+    def failed_later(self, version: CatalogVersion, failed: Mapping[TableName, str]) -> None:
+        """Take note of tables that turned out to be unreadable after their catalog was served."""
+        if version != self.version:
+            return
+        self._installer.failed_later(failed)
+        self._settle()
+        for name, state in self.datasets.items():
+            if name in failed or source_of(name) in failed:
+                state.stale.set()
 
     def _fail(self, state: DatasetState, exc: DatasetError) -> None:
         state.attempts += 1
         if state.attempts == 1 or (state.error and state.error.message != exc.message):
             logger.warning(
                 "dataset failed to load",
+                exc_info=exc.__cause__ if isinstance(exc, UnexpectedError) else None,
                 extra={"dataset": state.name, "code": exc.code, "reason": exc.message},
             )
         if state.version is not None:
@@ -281,45 +318,61 @@ class Catalog:
         state.status = "error"
         state.error = exc
 
+    def _judge(self) -> Judge:
+        return Judge(self._installer.planned, self.datasets, self._views)
+
+    async def _install_at_last(self) -> None:
+        """Install the tables that are known; what goes wrong is tried again in the background."""
+        try:
+            await self._install()
+        except Exception as exc:
+            tasks.note(exc, _INSTALL)
+            self._tasks.keep(self._install, _INSTALL)
+
     async def _install(self) -> None:
         """Make the tables that are known now the ones that new statements see."""
-        async with self._installing:
-            specs: dict[TableName, TableSpec] = {}
-            for state in self.datasets.values():
-                specs.update(_tables(state))
-            views = dict(self.views)
-            specs.update((name, self._view_table(state.view)) for name, state in views.items())
-            if self.version and _same(specs, self._installed):
-                return  # An installation that waited for another may find its work done.
-            version = CatalogVersion(self.version + 1)
-            failed = await self._dispatch.install(CatalogSnapshot(version, specs, self._system))
-            self.version, self._installed = version, specs
-            self._settle(specs, failed, views)
+        if await self._installer.install(self._tables):
+            self._settle()
             self.on_change()
 
-    def _settle(
-        self,
-        specs: Mapping[TableName, TableSpec],
-        failed: Mapping[TableName, str],
-        views: Mapping[TableName, ViewState],
-    ) -> None:
+    def _tables(self) -> Mapping[TableName, TableSpec]:
+        specs: dict[TableName, TableSpec] = {}
+        for state in self.datasets.values():
+            specs.update(_tables(state))
+        specs.update((name, self._view_table(view)) for name, view in self._views.items())
+        return specs
+
+    def _settle(self) -> None:
+        """Draw the conclusions for every dataset from what was installed."""
+        installed, failed = self._installer.installed, self._installer.planned.failed
         for name, state in self.datasets.items():
             state.source_error = None
-            if failure := failed.get(name) or failed.get(source_of(name)):
-                error = DatasetError("invalid", f"dataset '{name}': {failure}")
-                state.source_error = error
-                self._fail(state, error)
+            if name in failed or source_of(name) in failed:
+                self._settle_failed(state, failed.get(name) or failed[source_of(name)])
             elif state.is_accelerated:
-                continue  # Its keeper tells.
-            elif state.is_loaded and state.spec is specs.get(name):
+                if state.is_loaded and state.spec is installed.get(source_of(name)):
+                    state.attempts = 0
+                    self._source_loaded(state)
+                # All else its keeper tells.
+            elif state.is_loaded and state.spec is installed.get(name):
                 state.status, state.error, state.attempts = "ready", None, 0
-        for name, view in views.items():
-            view.error = (
-                DatasetError("invalid", f"view '{name}': {failed[name]}")
-                if name in failed
-                else None
-            )
-            view.status = "error" if name in failed else "ready"
+
+    def _settle_failed(self, state: DatasetState, failure: str) -> None:
+        if isinstance(state.spec, ViewTable):
+            error, waits_for = self._judge().source(state.name)
+            if waits_for:
+                return  # It is loaded as soon as what it reads is there.
+        else:
+            error = None
+        error = error or DatasetError("invalid", f"dataset '{state.name}': {failure}")
+        state.source_error = error
+        self._fail(state, error)
+        if state.is_accelerated and state.is_loaded:
+            self._source_loaded(state)  # A refresh says what is wrong with it.
+
+    def _source_loaded(self, state: DatasetState) -> None:
+        if self.accelerator is not None and state.is_kept:
+            self.accelerator.source_loaded(state.name)
 
     def _view_table(self, view: View) -> ViewTable:
         name = TableName(view.name)
@@ -327,25 +380,6 @@ class Catalog:
         if known is None or known.sql != view.sql:
             known = self._view_tables[name] = ViewTable(view.sql)
         return known
-
-    @staticmethod
-    def _call(
-        pool: ThreadPoolExecutor, function: Callable[[SourceRequest], Any], request: SourceRequest
-    ) -> Awaitable[Any]:
-        return asyncio.get_running_loop().run_in_executor(pool, _guarded, function, request)
-
-
-def _guarded(function: Callable[[SourceRequest], Any], request: SourceRequest) -> Any:
-    """Call a source; what it did not foresee becomes an error of the dataset, not a crash."""
-    try:
-        return function(request)
-    except DatasetError:
-        raise
-    except Exception as exc:
-        logger.exception("source failed unexpectedly", extra={"dataset": request.name})
-        raise DatasetError(
-            "invalid", f"dataset '{request.name}': {type(exc).__name__}: {exc}"
-        ) from exc
 
 
 def _tables(state: DatasetState) -> Mapping[TableName, TableSpec]:
@@ -360,13 +394,3 @@ def _tables(state: DatasetState) -> Mapping[TableName, TableSpec]:
     elif state.spec is not None and state.ready_state == "on_registration":
         tables[state.name] = state.spec
     return tables
-
-
-def source_of(name: TableName) -> TableName:
-    """Return under which name the source of an accelerated dataset is read."""
-    return TableName(f"{SOURCES}.{name.replace('.', '__')}")
-
-
-def _same(specs: Mapping[TableName, TableSpec], others: Mapping[TableName, TableSpec]) -> bool:
-    """Compare by identity: a spec may hold a whole table, and loading anew makes a new one."""
-    return specs.keys() == others.keys() and all(specs[name] is others[name] for name in specs)

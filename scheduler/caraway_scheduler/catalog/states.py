@@ -1,6 +1,7 @@
 """What is known of each dataset and view at one moment."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 from typing import Literal
 
 from caraway_core.errors import DatasetError
@@ -10,6 +11,8 @@ from caraway_core.tables import StoredTable, TableSpec
 
 ReadyState = Literal["on_load", "on_registration"]
 Status = Literal["initializing", "ready", "disabled", "error", "refreshing", "shuttingdown"]
+SOURCES = "caraway_source"
+"""The schema in which the sources of accelerated datasets can be read themselves."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,10 @@ class DatasetState:
     resolved: str | None = None
     """The fingerprint of what `spec` was read from; the last one that was seen may be another."""
     attempts: int = 0
+    is_kept: bool = False
+    """Whether the accelerator has taken an accelerated dataset."""
+    stale: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when what was loaded has to be loaded again, whatever its fingerprint says."""
 
     @property
     def name(self) -> TableName:
@@ -53,14 +60,21 @@ class DatasetState:
         return self.status in ("ready", "refreshing", "disabled")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ViewState:
-    """A view of the manifest; its error is that of planning it over the present tables."""
+    """A view of the manifest at one moment; it is never better than what it reads."""
 
     view: View
     status: Status = "initializing"
     error: DatasetError | None = None
+    waits_for: str = ""
+    """What a view that is initializing waits for."""
 
     @property
     def name(self) -> TableName:
         return TableName(self.view.name)
+
+
+def source_of(name: TableName) -> TableName:
+    """Return the name under which the source of an accelerated dataset is read."""
+    return TableName(f"{SOURCES}.{name.replace('.', '__')}")

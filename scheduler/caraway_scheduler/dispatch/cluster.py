@@ -14,6 +14,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    ViewFacts,
 )
 from caraway_core.protocols.fleet import Fleet, TableCatalog
 from caraway_core.tables import StoredTable
@@ -87,12 +88,20 @@ class ClusterDispatch:
         self._on_ran = record
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
-        """Give the catalog to every executor, then plan over it."""
+        """Give the catalog to every executor, then plan over it.
+
+        What fails here, too, fails everywhere: a view that lacks a table. No executor is kept
+        from its work by that.
+        """
+        failed = dict(await asyncio.to_thread(self._local.prepare, snapshot))
         files = await asyncio.to_thread(self._own_files.find, snapshot.tables)
         catalog = TableCatalog(snapshot.version, self._origin, snapshot.tables, files)
-        failed = dict(await self._membership.install(catalog))
-        failed.update(await asyncio.to_thread(self._local.install, snapshot))
+        failed.update(await self._membership.install(catalog, frozenset(failed)))
+        self._local.publish()
         return failed
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        return self._local.views
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         for attempt in range(1, ATTEMPTS + 1):

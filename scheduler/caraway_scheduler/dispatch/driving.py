@@ -2,10 +2,10 @@
 
 import asyncio
 
+from caraway_core import tasks
 from caraway_core.protocols.dispatch import Progress
 from caraway_engine.stages import Measured, Planner, Stage, StageGraph
 from caraway_scheduler.dispatch.running import StageRunner
-from caraway_scheduler.dispatch.waiting import retrieve
 
 
 class Drive:
@@ -58,8 +58,7 @@ class Drive:
     def _begin(self, graph: StageGraph) -> None:
         for name, stage in graph.stages.items():
             if name not in self._making:
-                self._making[name] = asyncio.ensure_future(self._make(stage))
-                self._making[name].add_done_callback(retrieve)
+                self._making[name] = tasks.begin(self._make(stage))
 
     async def _make(self, stage: Stage) -> Measured:
         await self._wait([each.stage for each in stage.readings])

@@ -19,6 +19,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    ViewFacts,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
 from caraway_core.tables import StoredTable
@@ -58,6 +59,9 @@ class InProcessDispatch:
             self._status, state="ready", catalog_version=snapshot.version, reason=""
         )
         return failed
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        return self._executor.views
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         self._active += 1

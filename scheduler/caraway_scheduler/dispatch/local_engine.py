@@ -1,9 +1,10 @@
 """The engine of the scheduler itself, as dispatch to a cluster sees it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from caraway_core.protocols.dispatch import BatchStream, Executor
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Executor
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_engine.sessions import Session
@@ -14,6 +15,12 @@ class LocalEngine(Executor, Protocol):
 
     @property
     def session(self) -> Session | None: ...
+
+    def prepare(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        """Register a snapshot, which statements see when it is published; blocks."""
+        ...
+
+    def publish(self) -> None: ...
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream: ...
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
@@ -67,7 +68,7 @@ class MergedStream:
         if len(self._streams) == 1 and not self._openers:
             return await self._from_one()
         if not self._readers:
-            self._readers = [asyncio.ensure_future(self._read(each)) for each in self._streams]
+            self._readers = [tasks.begin(self._read(each)) for each in self._streams]
         while self._left:
             item = await self._queue.get()
             if isinstance(item, BaseException):
@@ -101,6 +102,11 @@ class MergedStream:
                 self._streams.append(stream)
         except CUT as exc:
             await self._queue.put(self._cut_short(exc))
+        except asyncio.CancelledError:
+            if tasks.is_cancelled():
+                raise
+            # Something that it awaits was cancelled; the reader must not wait for ever.
+            await self._queue.put(_stopped())
         except Exception as exc:
             await self._queue.put(exc)
         else:
@@ -131,11 +137,20 @@ class MergedStream:
         for reader in self._readers:
             reader.cancel()
         try:
+            # A generator that is being read cannot be closed.
+            await asyncio.gather(*self._readers, return_exceptions=True)
             await asyncio.gather(
                 *(stream.aclose() for stream in self._streams), return_exceptions=True
             )
         finally:
             on_close(self._rows, self._size_bytes)
+
+
+def _stopped() -> QueryError:
+    return AnswerCutError(
+        "the answer is cut short, because a part of the statement was stopped though nobody "
+        "cancelled it; run the statement again"
+    )
 
 
 def _measure(batch: pa.RecordBatch) -> tuple[int, int]:

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Page
-from caraway_scheduler.dispatch.waiting import retrieve
 
 
 class PagedStream:
@@ -17,7 +18,7 @@ class PagedStream:
     def __init__(
         self,
         first: Page,
-        fetch: Callable[[str], Awaitable[Page]],
+        fetch: Callable[[str], Coroutine[Any, Any, Page]],
         close: Callable[[str], Awaitable[None]],
     ) -> None:
         assert first.schema is not None
@@ -53,8 +54,7 @@ class PagedStream:
 
     def _ask(self) -> None:
         if self._coming is None and self._cursor is not None:
-            self._coming = asyncio.ensure_future(self._fetch(self._cursor))
-            self._coming.add_done_callback(retrieve)
+            self._coming = tasks.begin(self._fetch(self._cursor))
 
     async def _turn(self) -> None:
         assert self._coming is not None

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -13,7 +13,7 @@ import ray
 from ray import exceptions
 from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
 
-from caraway_core import ray_nodes
+from caraway_core import ray_nodes, tasks
 from caraway_core.changes import Log
 from caraway_core.errors import (
     CarawayError,
@@ -43,7 +43,7 @@ from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
 from caraway_scheduler.dispatch.peers import Peer, got, handles, send, shapes
 from caraway_scheduler.dispatch.ray_failures import translate
-from caraway_scheduler.dispatch.waiting import in_thread, retrieve
+from caraway_scheduler.dispatch.waiting import in_thread
 
 logger = logging.getLogger(__name__)
 _JOIN_S = 30.0
@@ -71,7 +71,7 @@ class RayFleet:
         self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
         self._is_blind = False
         self._catalog: tuple[TableCatalog, Any] | None = None
-        self._abandoned: set[asyncio.Task[None]] = set()
+        self._abandoned = tasks.Tasks()
 
     @classmethod
     async def join(
@@ -123,8 +123,7 @@ class RayFleet:
             # Executors that want a file at once share one object, which goes with the last.
             putting = self._files.get(file.path)
             if putting is None:
-                putting = asyncio.ensure_future(asyncio.to_thread(_put, file))
-                putting.add_done_callback(retrieve)
+                putting = tasks.begin(asyncio.to_thread(_put, file))
                 self._files[file.path] = putting
             await self._answer(peer, peer.actor.keep.remote(file, await asyncio.shield(putting)))
 
@@ -199,8 +198,7 @@ class RayFleet:
             peer.let_go()
 
     async def aclose(self) -> None:
-        for task in self._abandoned:
-            task.cancel()
+        self._abandoned.cancel()
         for executor_id in list(self._peers):
             self.lost(executor_id)
         self._peers.clear()
@@ -215,9 +213,7 @@ class RayFleet:
     async def _find(self) -> None:
         """Look for executors that are new; when the head is away those that are known stay."""
         if self._finding is None:
-            self._finding = asyncio.ensure_future(
-                in_thread(partial(_find, set(self._peers)), "ray")
-            )
+            self._finding = tasks.begin(in_thread(partial(_find, set(self._peers)), "ray"))
         done, _ = await asyncio.wait((self._finding,), timeout=_FIND_S)
         if not done:
             return
@@ -238,8 +234,7 @@ class RayFleet:
         # One question at a time: a process that is stopped would answer all of them at once.
         # An answer that came after an earlier call had given up is old, and asked for again.
         if peer.asked is None or peer.asked.done():
-            peer.asked = asyncio.ensure_future(got(peer.actor.describe.remote(origin)))
-            peer.asked.add_done_callback(retrieve)
+            peer.asked = tasks.begin(got(peer.actor.describe.remote(origin)))
         done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
         if not done:
             return None
@@ -271,12 +266,11 @@ class RayFleet:
             return await self._answer(peer, answer, inputs)
         except asyncio.CancelledError:
             send(peer.actor.cancel, query_id)
-            self._own(self._see_off(peer, answer))
+            self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
             raise
 
     async def _answer(self, peer: Peer, answer: Any, inputs: Sequence[Input] = ()) -> Any:
-        answered = asyncio.ensure_future(got(answer))
-        answered.add_done_callback(retrieve)
+        answered = tasks.begin(got(answer))
         try:
             await asyncio.wait((answered, peer.gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -297,11 +291,6 @@ class RayFleet:
             return
         if isinstance(opened, PackedPage) and not opened.is_last:
             send(peer.actor.close, opened.cursor)
-
-    def _own(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._abandoned.add(task)
-        task.add_done_callback(self._abandoned.discard)
 
     def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
         # An actor that is only unavailable restarts under the same handle; any other is looked

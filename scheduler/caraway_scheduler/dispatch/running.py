@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from caraway_core import tasks
 from caraway_core.changes import Logs
 from caraway_core.errors import (
     CarawayError,
@@ -33,7 +34,6 @@ from caraway_engine.stages import Measured, Mode, Reading, Stage
 from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.storing import Attempts, PersistentWord
 from caraway_scheduler.dispatch.tallies import DispatchTallies
-from caraway_scheduler.dispatch.waiting import retrieve
 
 logger = logging.getLogger(__name__)
 ATTEMPTS = 3
@@ -186,8 +186,7 @@ class StageRunner:
         key = (name, number)
         task = self._tasks.get(key)
         if task is None:
-            task = asyncio.ensure_future(self._run(self._stages[name], number))
-            task.add_done_callback(retrieve)
+            task = tasks.begin(self._run(self._stages[name], number))
             self._tasks[key] = task
         return task
 

@@ -1,15 +1,9 @@
-"""Waiting for what may hang, and letting go of what nobody waits for any more."""
+"""Waiting for what may hang."""
 
 import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any
-
-
-def retrieve(answer: "asyncio.Future[Any]") -> None:
-    """Look at a failure that comes after everybody has left: it is not worth a warning."""
-    if not answer.cancelled():
-        answer.exception()
 
 
 async def in_thread(action: Callable[[], Any], name: str) -> Any:

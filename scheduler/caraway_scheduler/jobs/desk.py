@@ -7,6 +7,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.errors import InvalidQueryError, JobNotFoundError, ShuttingDownError
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
@@ -151,8 +152,8 @@ class Desk:
 
     async def _wait_here(self, job_id: JobId, timeout_s: float) -> None:
         """Wait for the end of a job, or of this process: a stop does not wait for readers."""
-        over = asyncio.ensure_future(self._replica.wait_for(job_id, _is_over, timeout_s))
-        stopping = asyncio.ensure_future(self._stopping.wait())
+        over = tasks.begin(self._replica.wait_for(job_id, _is_over, timeout_s))
+        stopping = tasks.begin(self._stopping.wait())
         try:
             await asyncio.wait((over, stopping), return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 
+from caraway_core import tasks as background
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_scheduler.history import spans
@@ -60,6 +61,7 @@ class Foreman:
         self._round_s = round_s
         self._waiting: dict[JobId, tuple[Held, Span]] = {}
         self._running: dict[JobId, tuple[Run, asyncio.Task[None]]] = {}
+        self._tasks = background.Tasks()
         self._news = asyncio.Event()
         self._may_begin = False
         self._is_stopping = False
@@ -149,7 +151,7 @@ class Foreman:
             while self._may_run_another() and (job_id := self._queue.next()) is not None:
                 held, span = self._waiting.pop(job_id)
                 run = self._runner.prepare(held, span)
-                task = asyncio.create_task(self._work(run))
+                task = self._tasks.spawn(self._work(run), "run a job", job_id=job_id)
                 self._running[job_id] = run, task
                 self._queue.started(held.job.principal)
 

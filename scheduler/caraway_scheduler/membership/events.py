@@ -115,4 +115,12 @@ class Forget:
     executor_id: ExecutorId
 
 
-Action = Take | Abandon | Forget
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Tell the catalog of tables that failed after it was served; they are in the error state."""
+
+    version: CatalogVersion
+    failures: Mapping[TableName, str]
+
+
+Action = Take | Abandon | Forget | Report

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 
 from caraway_core.errors import ExecutorLostError
-from caraway_core.ids import ExecutorId, TableName
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.protocols.fleet import Fleet, TableCatalog
 from caraway_core.protocols.state import StateStore
@@ -41,6 +41,8 @@ class Membership:
     ) -> None:
         build = build or metadata.version("caraway")
         self.on_change: Callable[[], None] = lambda: None
+        self.on_failed: Callable[[CatalogVersion, Mapping[TableName, str]], None] = _ignore
+        """Hears of tables that failed on an executor after their catalog was served."""
         self._clock = clock
         self._every_s = every_s
         self._install_wait_s = install_wait_s
@@ -48,7 +50,13 @@ class Membership:
         """What an executor needs beside its catalog, before it is given work; it may take long."""
         self._changed = asyncio.Event()
         self._call = RollCall(
-            fleet, build, clock, self._tell, every_s, lambda executor_id: self.prepare(executor_id)
+            fleet,
+            build,
+            clock,
+            self._tell,
+            every_s,
+            lambda executor_id: self.prepare(executor_id),
+            lambda version, failures: self.on_failed(version, failures),
         )
         self._registrations = Registrations(store, scheduler_id, build, clock)
         self._drains = Drains(store, clock)
@@ -74,11 +82,14 @@ class Membership:
         self._changed.set()
         self.on_change()
 
-    async def install(self, catalog: TableCatalog) -> Mapping[TableName, str]:
+    async def install(
+        self, catalog: TableCatalog, known_failures: frozenset[TableName] = frozenset()
+    ) -> Mapping[TableName, str]:
         """Make it the catalog that every executor shall hold, and give it to those present.
 
         Returns what failed on any of them, by table. One that is absent or slow gets the
-        catalog by roll call, and is not given work before.
+        catalog by roll call, and is not given work before. Of tables whose failure is known no
+        executor is asked for more.
         """
         self._call.catalog = catalog
         self._call.post(events.Wanted(catalog.origin, catalog.version, self._clock()))
@@ -87,7 +98,8 @@ class Membership:
         for record in self._call.roll.records.values():
             if record.held == catalog.version:
                 failures.update(record.failures)
-        self._call.post(events.Served(catalog.version, frozenset(failures), self._clock()))
+        known = known_failures | failures.keys()
+        self._call.post(events.Served(catalog.version, known, self._clock()))
         return failures
 
     def ready(self) -> tuple[Member, ...]:
@@ -200,6 +212,10 @@ class Membership:
         except TimeoutError:
             pass
         return holds()
+
+
+def _ignore(_version: CatalogVersion, _failures: Mapping[TableName, str]) -> None:
+    """Pass over what nobody asked for."""
 
 
 async def _nothing(_executor_id: ExecutorId) -> None:

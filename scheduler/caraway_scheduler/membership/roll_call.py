@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
 from caraway_core.errors import CarawayError, ExecutorLostError
-from caraway_core.ids import ExecutorId, TableName
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import ANSWER_S, Fleet, TableCatalog
 from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.events import Action, Event, Step, Take
@@ -23,6 +23,7 @@ _LIMITS_S: Mapping[Step, float] = {
     "refuse": 5.0,
 }
 Prepare = Callable[[ExecutorId], Awaitable[None]]
+OnFailed = Callable[[CatalogVersion, Mapping[TableName, str]], None]
 
 
 class RollCall:
@@ -37,6 +38,7 @@ class RollCall:
         on_change: Callable[[], None],
         every_s: float = EVERY_S,
         prepare: Prepare | None = None,
+        on_failed: OnFailed | None = None,
     ) -> None:
         self.roll = Roll(build)
         self.turned = asyncio.Event()
@@ -47,6 +49,7 @@ class RollCall:
         self._on_change = on_change
         self._every_s = every_s
         self._prepare = prepare
+        self._on_failed = on_failed
         self._tasks: asyncio.TaskGroup | None = None
         self._steps: dict[ExecutorId, asyncio.Task[None]] = {}
         self._is_deaf = False
@@ -105,6 +108,8 @@ class RollCall:
                 self._fleet.lost(executor_id)
             case events.Forget(executor_id):
                 self._steps.pop(executor_id, None)
+            case events.Report(version, failures) if self._on_failed is not None:
+                self._on_failed(version, failures)
 
     async def _take(self, take: Take) -> None:
         limit_s = _LIMITS_S[take.step]

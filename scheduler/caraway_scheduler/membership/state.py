@@ -30,7 +30,8 @@ class Roll:
 
     `wanted` is the newest catalog, `served` the one that new statements use: they differ while
     a new one is being installed. Tables in `known_failures` failed in `served` and are in the
-    error state, so an executor need not have them.
+    error state, so an executor need not have them. What fails only on an executor that comes later
+    holds that one up, unless no other may work.
     """
 
     build: str
@@ -151,12 +152,29 @@ def _step_ended(roll: Roll, event: events.StepEnded) -> Outcome:
     record = replace(record, step=None, error=event.error, error_of=event.step)
     if not event.error:
         record = _done(replace(record, error_of=""), event)
+    roll, reports = _adopted(roll, record)
     if event.error or _unknown_failures(roll, record):
         pause_s = min(_LONGEST_PAUSE_S, 2.0**record.attempts)
         record = replace(record, attempts=record.attempts + 1, next_step_at=event.now + pause_s)
     else:
         record = replace(record, attempts=0)
-    return _settle(roll, record, event.now)
+    roll, actions = _settle(roll, record, event.now)
+    if not reports:
+        return roll, actions
+    roll, others = _settled(roll, event.now)
+    return roll, (*reports, *actions, *others)
+
+
+def _adopted(roll: Roll, record: Record) -> Outcome:
+    """Accept tables that failed on an executor when no other may work: all else can be read."""
+    unknown = _unknown_failures(roll, record)
+    if not unknown or record.held is None:
+        return roll, ()
+    if any(may_work(roll, other) for other in roll.records.values()):
+        return roll, ()
+    roll = replace(roll, known_failures=roll.known_failures | unknown)
+    failures = {table: record.failures[table] for table in sorted(unknown)}
+    return roll, (events.Report(record.held, failures),)
 
 
 def _done(record: Record, event: events.StepEnded) -> Record:

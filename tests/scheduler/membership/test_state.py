@@ -58,6 +58,13 @@ class Story:
         self.end("probe")
         assert self.state == "ready"
 
+    def make_another_ready(self, version: CatalogVersion = V1) -> None:
+        told = Description(ExecutorId("b"), "one", PROTOCOL_VERSION, "1.0", "b.test", 2, 1000)
+        self.tell(events.Heard(told, self.now, self.now))
+        for step in ("install", "probe"):
+            ended = events.StepEnded(told.executor_id, "one", step, self.now, "", version)
+            self.tell(ended)
+
     @property
     def state(self) -> str:
         return self.roll.records[A].state
@@ -259,9 +266,31 @@ def test_table_that_fails_everywhere_holds_nobody_up(story: Story) -> None:
     assert story.state == "ready"
 
 
+def test_table_that_fails_only_there_holds_no_executor_up_if_no_other_may_work(
+    story: Story,
+) -> None:
+    story.want(V1)
+    story.serve(V1)
+    story.hear()
+    report, *others = story.end("install", version=V1, failures={"t": "no such file"})
+    assert report == events.Report(V1, {TableName("t"): "no such file"})
+    assert others == [Take("probe", A, "one")]
+    story.end("probe")
+    assert story.state == "ready" and story.may_work
+
+
+def test_table_whose_failure_is_known_holds_no_executor_up(story: Story) -> None:
+    story.want(V1)
+    story.serve(V1, "v")
+    story.hear()
+    failures = {"v": "table 't' not found"}
+    assert story.end("install", version=V1, failures=failures) == (Take("probe", A, "one"),)
+
+
 def test_table_that_fails_only_there_holds_the_executor_up(story: Story) -> None:
     story.want(V1)
     story.serve(V1)
+    story.make_another_ready()
     story.hear()
     assert story.end("install", version=V1, failures={"t": "no such file"}) == ()
     assert story.state == "registered"

@@ -1,0 +1,99 @@
+"""Asks the sources of datasets, in threads of its own: a source may block, or fail in any way."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from caraway_core.errors import DatasetError
+from caraway_core.ids import TableName
+from caraway_core.manifest import Dataset, SecretResolver
+from caraway_core.protocols.change_sources import ChangeSource
+from caraway_core.protocols.sources import Source, SourceRequest
+from caraway_core.tables import TableSpec
+from caraway_scheduler.catalog import opening
+
+_POLLING_THREADS = 2
+_Result = TypeVar("_Result")
+
+
+class Asking:
+    """Sources of the datasets of one manifest after another; `secrets` are of the present one."""
+
+    def __init__(self, cache_dir: Path, parallelism: int) -> None:
+        self.secrets: SecretResolver | None = None
+        self._cache_dir = cache_dir
+        self._loading = ThreadPoolExecutor(parallelism, thread_name_prefix="loading")
+        # Their own: a source that takes long to load must not keep others from being looked at.
+        self._polling = ThreadPoolExecutor(_POLLING_THREADS, thread_name_prefix="polling")
+
+    async def fingerprint(self, dataset: Dataset, *, polling: bool = False) -> str | None:
+        """Return what changes whenever the data of a dataset does, if its source knows.
+
+        Raises:
+            DatasetError: it cannot be read.
+        """
+        source, request = self._source(dataset)
+        pool = self._polling if polling else self._loading
+        return await self._call(pool, source.fingerprint, request)
+
+    async def resolve(self, dataset: Dataset) -> TableSpec:
+        """Return the table that a dataset is. Raises as `fingerprint`."""
+        source, request = self._source(dataset)
+        return await self._call(self._loading, source.resolve, request)
+
+    def params(self, dataset: Dataset) -> Mapping[str, str]:
+        """Return the params of a dataset, with secrets filled in.
+
+        Raises:
+            CarawayError: a secret is missing.
+        """
+        assert self.secrets is not None
+        return self.secrets.expand_all(dataset.params)
+
+    def change_source(self, dataset: Dataset) -> ChangeSource | None:
+        """Return what tells the changes of a dataset, if its connector does.
+
+        Raises:
+            DatasetError: the dataset's path or params are wrong.
+        """
+        assert self.secrets is not None
+        return opening.change_source(dataset, self.secrets)
+
+    def close(self) -> None:
+        self._loading.shutdown(wait=False, cancel_futures=True)
+        self._polling.shutdown(wait=False, cancel_futures=True)
+
+    def _source(self, dataset: Dataset) -> tuple[Source, SourceRequest]:
+        assert self.secrets is not None
+        return opening.source(dataset, self.secrets, self._cache_dir)
+
+    @staticmethod
+    async def _call(
+        pool: ThreadPoolExecutor,
+        function: Callable[[SourceRequest], _Result],
+        request: SourceRequest,
+    ) -> _Result:
+        loop = asyncio.get_running_loop()
+        try:
+            return await loop.run_in_executor(pool, function, request)
+        except DatasetError:
+            raise
+        except Exception as exc:
+            raise unexpected(request.name, "its source", exc) from exc
+
+
+class UnexpectedError(DatasetError):
+    """A failure that nobody foresaw: its cause belongs in the log, with its stack."""
+
+
+def unexpected(name: TableName, what: str, exc: BaseException) -> UnexpectedError:
+    """Word a failure that nobody foresaw, without the words of the library that failed."""
+    error = UnexpectedError(
+        "invalid",
+        f"dataset '{name}': {what} failed unexpectedly ({type(exc).__name__}); the scheduler's "
+        "log has the cause",
+    )
+    error.__cause__ = exc
+    return error

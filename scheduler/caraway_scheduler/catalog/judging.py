@@ -1,0 +1,112 @@
+"""The state of each view, from its plan and from the states of what it reads: pure functions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from caraway_core.errors import DatasetError
+from caraway_core.ids import TableName
+from caraway_core.manifest import View
+from caraway_core.protocols.dispatch import ViewFacts
+from caraway_scheduler.catalog.states import DatasetState, ViewState, source_of
+
+_DEEPEST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What came of the last catalog that was installed."""
+
+    failed: Mapping[TableName, str] = field(default_factory=dict)
+    views: Mapping[TableName, ViewFacts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Neither: it is ready."""
+
+    error: DatasetError | None = None
+    waits_for: str = ""
+    root: str = ""
+    """The first cause of an error that came through other views."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Says how views stand, and why; `planned` is of the catalog that statements see."""
+
+    planned: Planned
+    datasets: Mapping[TableName, DatasetState]
+    views: Mapping[TableName, View]
+
+    def state(self, view: View) -> ViewState:
+        """Return the state of a view of the manifest."""
+        name = TableName(view.name)
+        if name not in self.planned.failed and name not in self.planned.views:
+            return ViewState(view, "initializing", None, "the catalog is being installed")
+        judged = self._planned(name, f"view '{name}'", (name,))
+        if judged.error is not None:
+            return ViewState(view, "error", judged.error)
+        if judged.waits_for:
+            return ViewState(view, "initializing", None, judged.waits_for)
+        return ViewState(view, "ready")
+
+    def source(self, dataset: TableName) -> tuple[DatasetError | None, str]:
+        """Return why the source of an accelerated view cannot be read, or what it waits for."""
+        judged = self._planned(source_of(dataset), f"dataset '{dataset}'", (dataset,))
+        return judged.error, judged.waits_for
+
+    def _planned(self, table: TableName, title: str, chain: tuple[TableName, ...]) -> _Judged:
+        """Judge a query that is a table; `chain` names what led here, itself last."""
+        facts = self.planned.views.get(table, ViewFacts())
+        failure = self.planned.failed.get(table)
+        if facts.missing is not None:
+            return self._lacking(facts.missing, failure or "", title, chain)
+        for read in sorted(facts.reads):
+            state = self.datasets.get(read)
+            if state is not None and state.status == "error" and state.error is not None:
+                return _broken(title, f"dataset '{read}'", _Judged(state.error))
+        if failure is not None:
+            return _Judged(DatasetError("invalid", f"{title}: {failure}"))
+        return _Judged()
+
+    def _lacking(
+        self, table: TableName, failure: str, title: str, chain: tuple[TableName, ...]
+    ) -> _Judged:
+        """Judge a query that lacks a table."""
+        if len(chain) > _DEEPEST:
+            return _Judged(DatasetError("invalid", f"{title}: views are nested too deeply"))
+        if table in chain:
+            ring = " -> ".join((*chain[chain.index(table) :], table))
+            error = DatasetError("invalid", f"{title}: it reads itself ({ring}); break the cycle")
+            return _Judged(error)
+        if table in self.datasets:
+            return self._lacking_dataset(self.datasets[table], title, chain)
+        if table not in self.views:
+            return _Judged(DatasetError("not_found", f"{title}: {failure}"))
+        below = self._planned(table, f"view '{table}'", (*chain, table))
+        if below.error is not None:
+            return _broken(title, f"view '{table}'", below)
+        return _Judged(waits_for=below.waits_for or f"view '{table}'")
+
+    def _lacking_dataset(
+        self, state: DatasetState, title: str, chain: tuple[TableName, ...]
+    ) -> _Judged:
+        name = state.name
+        if state.status == "disabled":
+            text = f"{title}: dataset '{name}', which it reads, is disabled; enable it"
+            return _Judged(DatasetError("unavailable", text))
+        if state.error is not None:
+            return _broken(title, f"dataset '{name}'", _Judged(state.error))
+        facts = self.planned.views.get(source_of(name), ViewFacts())
+        if facts.missing is not None:
+            below = self._lacking(facts.missing, "", f"dataset '{name}'", (*chain, name))
+            if below.error is not None:
+                return _broken(title, f"dataset '{name}'", below)
+        return _Judged(waits_for=f"dataset '{name}'")
+
+
+def _broken(title: str, what: str, cause: _Judged) -> _Judged:
+    # The first cause alone: a long chain of views would repeat all causes at each step.
+    root = cause.root or (cause.error.message if cause.error else "")
+    text = f"{title}: {what}, which it reads, is in the error state: {root}"
+    return _Judged(DatasetError("unavailable", text), root=root)

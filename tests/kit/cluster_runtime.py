@@ -1,0 +1,71 @@
+"""A whole scheduler inside the test, with executors of the same process that begin fresh."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from caraway_core.ids import ExecutorId
+from caraway_engine.contexts import EngineSettings
+from caraway_engine.stages import Policy
+from caraway_executor.local import LocalExecutor
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_scheduler.assembly import Backend
+from caraway_scheduler.dispatch.cluster import ClusterDispatch
+from caraway_scheduler.dispatch.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.own_files import OwnFiles
+from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.membership import Membership
+from caraway_scheduler.services import Services
+from tests.kit.clusters import TINY
+from tests.kit.faults import HauntedFleet
+from tests.kit.runtime import Running, running
+
+
+@dataclass(frozen=True, slots=True)
+class Clustered:
+    """A scheduler under test, and the executors that it finds."""
+
+    runtime: Running
+    fleet: HauntedFleet
+    membership: Membership
+    dispatch: ClusterDispatch
+
+
+@asynccontextmanager
+async def clustered(
+    folder: Path,
+    manifest: str,
+    *,
+    executors: int = 2,
+    policy: Policy = TINY,
+    before: Callable[[Services], None] = lambda _services: None,
+) -> AsyncIterator[Clustered]:
+    """Serve a manifest; as in a fresh cluster, executors are not known when loading begins."""
+    settings = EngineSettings(2)
+    fleet = HauntedFleet([ExecutorId(f"e{n}") for n in range(1, executors + 1)], settings)
+    store = SqliteStateStore(folder / "cluster.db")
+    membership = Membership(fleet, store, "here", build="test", every_s=0.05, install_wait_s=5)
+    tallies, origin = DispatchTallies(), "here"
+    dispatch = ClusterDispatch(
+        fleet, membership, LocalExecutor(settings), origin, tallies, MemoryOwner(store), policy,
+        OwnFiles(folder / "cache"),
+    )  # fmt: skip
+    backend = Backend(
+        dispatch,
+        is_scheduler=True,
+        tallies=tallies,
+        report_failures=lambda report: setattr(membership, "on_failed", report),
+        scheduler_id="here",
+        state=store,
+    )
+    calling = asyncio.create_task(membership.run())
+    try:
+        async with running(folder, manifest, backend=backend, before=before) as runtime:
+            yield Clustered(runtime, fleet, membership, dispatch)
+    finally:
+        calling.cancel()
+        await asyncio.wait((calling,))
+        await dispatch.aclose()
+        await store.aclose()
