@@ -15,6 +15,7 @@ CarawayError
 ├── PartLostError            a table of an exchange is gone with the executor that made it
 ├── CatalogMovedError        a task names a version of the catalog that the executor has not
 ├── StateAwayError           the state store does not answer; come back after `retry_after_s`
+│   └── StateFullError           it has no room; come back after `retry_after_s`
 ├── JobNotFoundError         no such job, or one of somebody else
 ├── JobConflictError         an Idempotency-Key was used for another statement
 └── QueryError               one statement failed; the process lives on
@@ -30,7 +31,10 @@ CarawayError
     ├── AnswerCutError           an executor was lost in the middle of the answer
     ├── ResultTooLargeError      an answer that is stored grows beyond what was allowed
     └── ExecutionError           a source or the engine failed while it ran
+        ├── DiskFullError        a disk has no room for it; come back after `retry_after_s`
         └── ResultStoreError     an answer cannot be stored, or cannot be read from its store
+            ├── ResultStoreAwayError  the store fails for now; come back after `retry_after_s`
+            └── DamagedChunkError     a chunk is missing, or its bytes are not those written
 
 What each class means to a client (its status, its code, a retry) is one table: `outcomes`.
 """
@@ -41,6 +45,8 @@ from typing import Any, Literal
 
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 
+FULL_RETRY_AFTER_S = 10
+"""A disk is seldom emptied sooner; who asks more often only loads it."""
 DatasetErrorType = Literal["auth", "not_found", "invalid", "schema", "unavailable", "unsupported"]
 
 
@@ -170,6 +176,13 @@ class StateAwayError(CarawayError):
         self.retry_after_s = retry_after_s
 
 
+class StateFullError(StateAwayError):
+    """The state store has no room; nothing was done, and nothing is lost."""
+
+    def __init__(self, message: str, retry_after_s: int = FULL_RETRY_AFTER_S) -> None:
+        super().__init__(message, retry_after_s)
+
+
 class JobNotFoundError(CarawayError):
     """There is no such job among those of the caller."""
 
@@ -244,3 +257,30 @@ class ResultTooLargeError(QueryError):
 
 class ResultStoreError(ExecutionError):
     """An answer cannot be stored, or cannot be read from where it was stored."""
+
+
+class DiskFullError(ExecutionError):
+    """A disk, or the store that is on it, has no room for what had to be written."""
+
+    def __init__(self, message: str, retry_after_s: int = FULL_RETRY_AFTER_S) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ResultStoreAwayError(ResultStoreError):
+    """The store does not answer or its disk fails; nothing that it acknowledged is lost."""
+
+    def __init__(self, message: str, retry_after_s: int = 5) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class DamagedChunkError(ResultStoreError):
+    """A stored chunk is missing, or its bytes are not those that were written.
+
+    `key` names what it belongs to, as the store does.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key

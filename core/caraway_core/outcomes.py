@@ -28,6 +28,8 @@ class Kind(Enum):
     """There is too much work; the same request can succeed later."""
     UNAVAILABLE = "unavailable"
     """A part of the runtime is away or still starting; the same request can succeed later."""
+    FULL = "full"
+    """A disk or a store has no room; the same request can succeed once there is some."""
     INTERNAL = "internal"
     """The runtime or a source failed."""
 
@@ -59,6 +61,7 @@ _INTERNAL = Outcome(Kind.INTERNAL, "INTERNAL")
 _FAILED = Outcome(Kind.INTERNAL, "EXECUTION_FAILED")
 _INVALID = Outcome(Kind.INVALID, "SUBMISSION_FAILED")
 _AWAY = Outcome(Kind.UNAVAILABLE, "SCHEDULER_UNAVAILABLE", may_retry=True)
+_FULL = Outcome(Kind.FULL, "EXECUTION_FAILED", may_retry=True)
 _BROKEN_OFF = Outcome(Kind.UNAVAILABLE, "EXECUTION_FAILED", may_retry=True)
 
 TABLE: Mapping[type[errors.CarawayError], Outcome] = {
@@ -74,6 +77,7 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.DeadlineError: Outcome(Kind.TIMED_OUT, "TIMEOUT", may_retry=True),
     errors.UnavailableError: _AWAY,
     errors.StateAwayError: _AWAY,
+    errors.StateFullError: Outcome(Kind.FULL, "SCHEDULER_UNAVAILABLE", may_retry=True),
     errors.ShuttingDownError: _AWAY,
     errors.ExecutorLostError: _BROKEN_OFF,
     errors.PartLostError: _BROKEN_OFF,
@@ -92,7 +96,12 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.AnswerCutError: _BROKEN_OFF,
     errors.ResultTooLargeError: Outcome(Kind.INVALID, "EXECUTION_FAILED"),
     errors.ExecutionError: _FAILED,
+    errors.DiskFullError: _FULL,
     errors.ResultStoreError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
+    errors.ResultStoreAwayError: Outcome(
+        Kind.UNAVAILABLE, "FETCHING_RESULTS_FAILED", may_retry=True
+    ),
+    errors.DamagedChunkError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
 }
 _RETRY_AFTER_S = 2
 

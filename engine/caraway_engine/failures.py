@@ -6,11 +6,10 @@ statement is planned is the statement's fault, and while it runs the engine's.
 
 import difflib
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 
 from caraway_core.errors import (
+    DiskFullError,
     ExecutionError,
     InvalidQueryError,
     OutOfMemoryQueryError,
@@ -54,19 +53,14 @@ _DISK_FULL = re.compile(
 _GONE = re.compile(r"not found|No such file", re.IGNORECASE)
 
 
-def translate(
-    exc: BaseException, *, tables: Iterable[str], planning: bool, spills_to: Path | None = None
-) -> QueryError:
-    """Return our error for one that the engine raised while planning or while running.
-
-    `spills_to` is the folder for rows that do not fit in memory; None is the system's own.
-    """
+def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
+    """Return our error for one that the engine raised while planning or while running."""
     text = _HINT.sub("", _BACKTRACE.sub("", str(exc))).strip()
     if _DISK_FULL.search(text):
-        return ExecutionError(
-            f"the disk at '{spills_to or tempfile.gettempdir()}' is full: the query needed it for "
-            "rows that do not fit in memory. Free or add space there, raise "
-            "`runtime.query.memory_limit` in the manifest, or select fewer columns or rows."
+        return DiskFullError(
+            "the disk for rows that do not fit in memory is full. Free or add space there (see "
+            "`runtime.query.temp_directory` in the manifest), raise `runtime.query.memory_limit`, "
+            "or select fewer columns or rows."
         )
     for recognise in (_refused, _out_of_memory, _syntax, _missing_table, _missing_field):
         if error := recognise(text, tables):

@@ -54,7 +54,6 @@ class Registered:
         self.lacking: dict[TableName, TableName] = {}
         """The table that a view lacks, of each view that cannot be planned for want of one."""
         self._view_reads: dict[TableName, frozenset[TableName]] = {}
-        self._spills_to = settings.temp_directory
 
     def install(
         self, previous: Sequence["Registered"], versions: Iterable[stored.Version]
@@ -117,7 +116,7 @@ class Registered:
         if isinstance(exc, KeyboardInterrupt | SystemExit):
             raise exc
         names = [*self.installed, *(f"runtime.{name}" for name in self.snapshot.system)]
-        return failures.translate(exc, tables=names, planning=planning, spills_to=self._spills_to)
+        return failures.translate(exc, tables=names, planning=planning)
 
     def _reads(self, facts: PlanFacts) -> frozenset[TableName]:
         if not facts.is_complete:

@@ -13,6 +13,7 @@ from threading import Lock
 
 import pyarrow as pa
 
+from caraway_core import disks
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import OwnFile, TableCatalog
@@ -73,10 +74,7 @@ class HostFiles:
             self._folder.mkdir(parents=True, exist_ok=True)
             _write(self._folder / _name(file), content)
         except OSError as exc:
-            raise ExecutionError(
-                f"the executor cannot keep a copy of '{file.path}': {exc.strerror}; give "
-                "--data-dir more room"
-            ) from exc
+            raise disks.failure("the executor cannot keep a copy of a file", exc) from exc
 
     def localized(self, catalog: TableCatalog) -> Localized:
         """Have the tables of a catalog read the copies, where this host has no such file."""

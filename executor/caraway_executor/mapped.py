@@ -17,6 +17,7 @@ from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from caraway_core import disks
 from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_plugins.stores import chunks
@@ -91,8 +92,11 @@ class MappedChunks:
                 self._known.add(path)
             return list(pa.ipc.open_stream(pa.memory_map(str(path))))
         except FileNotFoundError as exc:
-            raise chunks.gone(key, chunk.index, "read") from exc
-        except (OSError, pa.ArrowException) as exc:
+            raise chunks.gone(key, chunk.index) from exc
+        except OSError as exc:
+            title = f"result '{key}': chunk {chunk.index} cannot be read from its disk"
+            raise disks.failure(title, exc) from exc
+        except pa.ArrowException as exc:
             raise ResultStoreError(
                 f"result '{key}': chunk {chunk.index} cannot be read: {exc}"
             ) from exc
@@ -107,10 +111,8 @@ class MappedChunks:
             finally:
                 draft.unlink(missing_ok=True)
         except OSError as exc:
-            raise ResultStoreError(
-                f"chunk {chunk.index} cannot be copied to {path.parent}: {exc.strerror}; check "
-                "the space and the rights there"
-            ) from exc
+            title = f"the executor cannot keep a copy of chunk {chunk.index} on its disk"
+            raise disks.failure(title, exc) from exc
 
     def _draft(self, chunk: ChunkInfo) -> Path:
         self._make_room(chunk.size_bytes)

@@ -25,6 +25,9 @@ _MISSING = (exceptions.NotFoundError, FileNotFoundError)
 # How S3, Google and Azure say that the bucket itself is missing.
 _NO_BUCKET = re.compile("NoSuchBucket|bucket does not exist|ContainerNotFound", re.IGNORECASE)
 
+# How S3 servers, Google and Azure say that a disk or a quota is used up.
+_FULL = re.compile(r"\b507 |InsufficientStorage|StorageFull|QuotaExceeded|quotaExceeded")
+
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
@@ -68,6 +71,11 @@ def title(spec: StoreSpec, path: str) -> str:
 def is_missing_object(exc: Exception) -> bool:
     """Tell whether an object is missing, and not its bucket."""
     return isinstance(exc, _MISSING) and not _NO_BUCKET.search(str(exc))
+
+
+def is_full(exc: Exception) -> bool:
+    """Tell whether a store has no room."""
+    return _FULL.search(str(exc)) is not None
 
 
 def trouble(where: str, exc: Exception) -> Trouble:

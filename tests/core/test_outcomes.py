@@ -60,7 +60,11 @@ def test_every_class_of_other_packages_has_a_kind() -> None:
         (errors.StateAwayError("x", 7), Kind.UNAVAILABLE, 7),
         (errors.OverloadedError("x", 5), Kind.OVERLOADED, 5),
         (errors.ExecutorLostError(ExecutorId("e"), "gone"), Kind.UNAVAILABLE, 2),
+        (errors.StateFullError("x"), Kind.FULL, 10),
+        (errors.DiskFullError("x"), Kind.FULL, 10),
         (errors.ResultStoreError("x"), Kind.INTERNAL, None),
+        (errors.ResultStoreAwayError("x"), Kind.UNAVAILABLE, 5),
+        (errors.DamagedChunkError("x"), Kind.INTERNAL, None),
         (errors.CarawayError("x"), Kind.INTERNAL, None),
     ],
 )

@@ -265,7 +265,7 @@ def test_full_disk_fails_the_job_and_nothing_else(tmp_path: Path) -> None:
         resource.prlimit(caraway.process.pid, resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
         large = "SELECT value AS n FROM generate_series(1, 3000000)"
         told = ended(caraway, submit(caraway, large))
-        assert told["error"]["error_code"] == "FETCHING_RESULTS_FAILED"
+        assert told["error"]["error_code"] == "EXECUTION_FAILED"
         assert "space" in told["error"]["message"]
         assert ended(caraway, submit(caraway, "SELECT 1 AS a"))["status"] == "SUCCEEDED"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import OutOfMemoryQueryError, ResultStoreError
+from caraway_core.errors import DiskFullError, OutOfMemoryQueryError, ResultStoreError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
@@ -152,7 +152,7 @@ async def test_a_folder_that_takes_no_copy_is_named(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     elsewhere.change = fail
-    with pytest.raises(ResultStoreError, match=r"chunk 0 cannot be copied to .*: No space left"):
+    with pytest.raises(DiskFullError, match="a copy of chunk 0 on its disk: No space left"):
         await MappedChunks(tmp_path / "copies").read(elsewhere, KEY, chunk)
     assert not list((tmp_path / "copies").iterdir())
 

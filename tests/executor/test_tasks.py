@@ -8,6 +8,7 @@ import pytest
 
 from caraway_core.errors import (
     CatalogMovedError,
+    DiskFullError,
     ExecutionError,
     OutOfMemoryQueryError,
     OverloadedError,
@@ -175,7 +176,7 @@ async def test_full_disk_is_named_when_rows_do_not_fit_in_memory(tmp_path: Path)
     session._registered.contexts.main.sql(size).collect()
     rows = rows_of("t", pa.table({"v": pa.arange(0, 4_000_000)}))
     run = task("SELECT v, v + 1 AS w FROM $t ORDER BY -v", {"$t": NUMBERS})
-    with pytest.raises(ExecutionError, match=r"disk at '.*/spilled' is full"):
+    with pytest.raises(DiskFullError, match="the disk for rows that do not fit in memory is full"):
         await of.run(run, [rows])
 
 

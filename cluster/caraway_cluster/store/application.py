@@ -8,7 +8,6 @@ GET             /health, /metrics              without a token
 """
 
 import asyncio
-import errno
 import hmac
 import json
 import logging
@@ -23,12 +22,12 @@ from caraway_cluster.store import ranges
 from caraway_cluster.store.messages import Body, Receive, Refusal, Reply, Scope, Send
 from caraway_cluster.store.shelf import DamagedError, Shelf, checksum_of, folder_of
 from caraway_cluster.store.tallies import CONTENT_TYPE, StoreTallies
+from caraway_core import disks
 
 logger = logging.getLogger(__name__)
 BLOCK_BYTES = 1024 * 1024
 _THREADS = 16
 _AT_WORK = 64
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _FULL_TEXT = (
     "the disk of the store is full; give its volume more room, or keep answers for a shorter time "
     "with runtime.jobs.retention"
@@ -210,7 +209,7 @@ def _name(steps: list[str]) -> str:
 
 
 def _broken(exc: OSError) -> Refusal:
-    if exc.errno in _FULL:
+    if disks.is_full(exc):
         logger.error("the disk is full")
         return Refusal(507, _FULL_TEXT)
     logger.error("the disk fails", extra={"cause": exc.strerror})

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, BinaryIO
 import obstore
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError, ResultStoreError
+from caraway_core import disks
+from caraway_core.errors import (
+    CarawayError,
+    DiskFullError,
+    ExecutionError,
+    ResultStoreAwayError,
+    ResultStoreError,
+)
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins import object_stores
@@ -113,12 +120,12 @@ class BucketResultStore:
 
         Raises:
             CarawayError: the key or the checksum cannot name an object.
-            ResultStoreError: the chunk is missing, or of another size, or the file takes it not.
+            ResultStoreError: the chunk is missing or of a wrong size, or cannot be written.
         """
         path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
         with self._failing(title, path):
             found = await self._found(path, key, chunk)
-            with _writing(title, target.parent):
+            with _writing(title):
                 with await asyncio.to_thread(target.open, "wb") as file:
                     await _write(found, file)
 
@@ -150,7 +157,7 @@ class BucketResultStore:
             found = await obstore.get_async(self._client, path)
         except Exception as exc:
             if object_stores.is_missing_object(exc):
-                raise chunks.gone(key, chunk.index, "read") from exc
+                raise chunks.gone(key, chunk.index) from exc
             raise
         if found.meta["size"] != chunk.size_bytes:
             raise chunks.damaged(key, chunk)
@@ -173,8 +180,15 @@ class BucketResultStore:
         except pa.ArrowException as exc:
             raise ResultStoreError(f"{what}: {exc}") from exc
         except Exception as exc:
-            trouble = object_stores.trouble(object_stores.title(self._spec, path), exc)
-            raise ResultStoreError(f"{what}: {trouble.message}") from exc
+            raise _worded(what, object_stores.title(self._spec, path), exc) from exc
+
+
+def _worded(what: str, where: str, exc: Exception) -> ExecutionError:
+    if object_stores.is_full(exc):
+        return DiskFullError(f"{what}: '{where}' has no room; free or add space there")
+    trouble = object_stores.trouble(where, exc)
+    kind = ResultStoreAwayError if trouble.type == "unavailable" else ResultStoreError
+    return kind(f"{what}: {trouble.message}")
 
 
 def _title(key: str, index: int, what: str) -> str:
@@ -187,20 +201,20 @@ async def _write(found: "GetResult", file: BinaryIO) -> None:
 
 
 @contextmanager
-def _writing(title: str, folder: Path) -> Iterator[None]:
+def _writing(title: str) -> Iterator[None]:
     try:
         yield
     except OSError as exc:
         if exc.errno is None:
             raise  # Of the store: those of this host have a number.
-        raise ResultStoreError(f"{title}: '{folder}' cannot hold it: {exc.strerror}") from exc
+        raise disks.failure(f"{title}: the disk of this process cannot hold it", exc) from exc
 
 
 async def _spooled(found: "GetResult", title: str) -> BinaryIO:
     """Bring a large object to a file without a name: it is checked before any of it is shown."""
     file = tempfile.TemporaryFile()
     try:
-        with _writing(title, Path(tempfile.gettempdir())):
+        with _writing(title):
             await _write(found, file)
             file.seek(0)
     except BaseException:

@@ -8,7 +8,7 @@ from typing import BinaryIO
 import arro3.io
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError, ResultStoreError
+from caraway_core.errors import CarawayError, DamagedChunkError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_plugins.stores.hashing import HashingWriter, digest
 
@@ -60,12 +60,19 @@ def write(
     begin at one of 16, and Arrow's own writer lets half of them begin at one of 8.
 
     Raises:
+        OSError: the target cannot take it, for example because its disk is full.
         pa.ArrowInvalid: a batch is not of the schema.
     """
     writer = HashingWriter(target)
-    # Each call into Python is dear.
-    with io.BufferedWriter(writer, MIB) as sink:  # type: ignore[type-var]  # it is a raw stream
-        arro3.io.write_ipc_stream(_reader(schema, batches), sink, compression=None)
+    try:
+        # Each call into Python is dear.
+        with io.BufferedWriter(writer, MIB) as sink:  # type: ignore[type-var]  # it is a raw stream
+            arro3.io.write_ipc_stream(_reader(schema, batches), sink, compression=None)
+    except Exception as exc:
+        # The writer raises a plain `Exception` with the text of what the target raised.
+        if writer.failure is not None and exc is not writer.failure:
+            raise writer.failure from exc
+        raise
     rows = sum(batch.num_rows for batch in batches)
     return ChunkInfo(index, rows, writer.size_bytes, writer.sha256)
 
@@ -84,7 +91,7 @@ def read(source: BinaryIO, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.R
     the check on; a larger chunk is read a second time, from the page cache.
 
     Raises:
-        ResultStoreError: the bytes are not those that were written.
+        DamagedChunkError: the bytes are not those that were written.
     """
     if chunk.size_bytes > MOST_IN_MEMORY:
         _check(digest(source), key, chunk)
@@ -111,23 +118,25 @@ def unpack(content: pa.Buffer, key: str, chunk: ChunkInfo) -> Sequence[pa.Record
     """Return the batches of a chunk whose bytes are all here.
 
     Raises:
-        ResultStoreError: the bytes are not those that were written.
+        DamagedChunkError: the bytes are not those that were written.
     """
     _check(digest(content), key, chunk)
     return list(pa.ipc.open_stream(content))
 
 
-def damaged(key: str, chunk: ChunkInfo) -> ResultStoreError:
-    return ResultStoreError(
+def damaged(key: str, chunk: ChunkInfo) -> DamagedChunkError:
+    return DamagedChunkError(
         f"result '{key}': chunk {chunk.index} is damaged where it is stored; run the query again, "
-        "and check the disk of the result store"
+        "and check the disk of the result store",
+        key,
     )
 
 
-def gone(key: str, index: int, what: str) -> ResultStoreError:
-    return ResultStoreError(
-        f"result '{key}': chunk {index} cannot be {what}, it is gone: it expired or was "
-        "deleted; run the query again"
+def gone(key: str, index: int) -> DamagedChunkError:
+    return DamagedChunkError(
+        f"result '{key}': chunk {index} cannot be read, it is gone: it expired or was deleted; "
+        "run the query again",
+        key,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from caraway_core import disks
 from caraway_core.errors import ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
@@ -60,15 +61,14 @@ class FolderResultStore:
         """Begin a file, to find missing rights or a full disk early.
 
         Raises:
+            DiskFullError: there is no room.
             ResultStoreError: nothing can be written.
         """
         try:
             await asyncio.to_thread(self._workshop.try_out)
         except OSError as exc:
-            raise ResultStoreError(
-                f"result store {self._root} cannot be used: {exc.strerror}; check the space and "
-                "the rights there, or name another folder"
-            ) from exc
+            title = f"result store {self._root} cannot be used, name another folder or mend it"
+            raise disks.failure(title, exc) from exc
 
     async def write_chunk(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
@@ -77,7 +77,8 @@ class FolderResultStore:
 
         Raises:
             CarawayError: the key or the index cannot name a file.
-            ResultStoreError: the chunk cannot be stored; nothing of it stays behind.
+            DiskFullError: there is no room for the chunk.
+            ResultStoreError: the chunk cannot be stored. Nothing of it stays behind.
         """
         return await asyncio.to_thread(self._write, key, index, schema, batches)
 
@@ -110,14 +111,14 @@ class FolderResultStore:
         try:
             await asyncio.to_thread(self._workshop.discard, folder)
         except OSError as exc:
-            raise ResultStoreError(f"result '{key}' cannot be deleted: {exc}") from exc
+            raise disks.failure(f"result '{key}' cannot be deleted", exc) from exc
 
     async def keys(self) -> Sequence[str]:
         """Return the keys that have chunks, sorted."""
         try:
             return await asyncio.to_thread(self._keys)
         except OSError as exc:
-            raise ResultStoreError(f"results in {self._root} cannot be listed: {exc}") from exc
+            raise disks.failure("results cannot be listed", exc) from exc
 
     def _write(
         self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
@@ -131,8 +132,13 @@ class FolderResultStore:
 
     def _read(self, key: str, chunk: ChunkInfo) -> Iterator[Sequence[pa.RecordBatch]]:
         path = self.path_of(key, chunk)
-        with _failing("read", key, chunk.index), path.open("rb") as handle:
-            yield from chunks.read(handle, key, chunk)
+        with _failing("read", key, chunk.index):
+            try:
+                handle = path.open("rb")
+            except FileNotFoundError as exc:
+                raise chunks.gone(key, chunk.index) from exc
+            with handle:
+                yield from chunks.read(handle, key, chunk)
 
     def _keys(self) -> Sequence[str]:
         found = (path for path in self._root.iterdir() if chunks.is_key(path.name))
@@ -149,12 +155,9 @@ def _has_chunks(folder: Path) -> bool:
 @contextmanager
 def _failing(what: str, key: str, index: int) -> Iterator[None]:
     """Say what failed; the operating system's words tell a full disk from a missing chunk."""
+    title = f"result '{key}': chunk {index} cannot be {what}"
     try:
-        yield
-    except FileNotFoundError as exc:
-        raise chunks.gone(key, index, what) from exc
-    except (OSError, pa.ArrowException) as exc:
-        raise ResultStoreError(
-            f"result '{key}': chunk {index} cannot be {what}: {exc}; "
-            "check the space and the rights on the disk of the result store"
-        ) from exc
+        with disks.failing(f"{title} on the disk of the result store"):
+            yield
+    except pa.ArrowException as exc:
+        raise ResultStoreError(f"{title}: {exc}") from exc

@@ -15,6 +15,8 @@ class HashingWriter(io.RawIOBase):
         self._target = target
         self._sum = hashlib.sha256()
         self.size_bytes = 0
+        self.failure: OSError | None = None
+        """Why the file took no more; Arrow's writer passes on only its text."""
 
     @property
     def sha256(self) -> str:
@@ -24,7 +26,11 @@ class HashingWriter(io.RawIOBase):
         return True
 
     def write(self, block: bytes | memoryview, /) -> int:  # type: ignore[override]  # Arrow's blocks
-        written = self._target.write(block)
+        try:
+            written = self._target.write(block)
+        except OSError as exc:
+            self.failure = exc
+            raise
         self._sum.update(block)
         self.size_bytes += written
         return written

@@ -15,7 +15,8 @@ from typing import BinaryIO, TypeVar
 import httpx
 import pyarrow as pa
 
-from caraway_core.errors import ResultStoreError
+from caraway_core import disks
+from caraway_core.errors import DiskFullError, ResultStoreAwayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks
@@ -27,6 +28,7 @@ _ANSWER_S = 30.0
 _CALLS_AT_ONCE = 8
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 2.0
+_COPYING = "the disk of this process cannot hold a copy"
 _AGAIN = (408, 422, 429, 502, 503, 504)
 _Result = TypeVar("_Result")
 
@@ -109,12 +111,12 @@ class RemoteResultStore:
 
         Raises:
             CarawayError: the key or the checksum cannot name a chunk.
-            ResultStoreError: the chunk is missing, or of another size, or the file takes it not.
+            ResultStoreError: the chunk is missing or of a wrong size, or cannot be written.
         """
         path, title = self._chunk(key, chunk), _title(key, chunk.index, "read")
 
         def copy() -> None:
-            with _writing(target.parent), target.open("wb") as file:
+            with disks.failing(_COPYING), target.open("wb") as file:
                 self._bring(path, key, chunk, file)
 
         await self._run(lambda: self._persistently(title, copy))
@@ -171,7 +173,7 @@ class RemoteResultStore:
         """Bring a large chunk to a file without a name: it is checked before any is shown."""
         file = tempfile.TemporaryFile()
         try:
-            with _writing(Path(tempfile.gettempdir())):
+            with disks.failing(_COPYING):
                 self._bring(path, key, chunk, file)
                 file.seek(0)
         except BaseException:
@@ -188,7 +190,7 @@ class RemoteResultStore:
     def _got(self, path: str, key: str, chunk: ChunkInfo) -> Iterator[httpx.Response]:
         with self._client.stream("GET", path) as answer:
             if answer.status_code == 404:
-                raise chunks.gone(key, chunk.index, "read")
+                raise chunks.gone(key, chunk.index)
             if answer.status_code != 200:
                 answer.read()
                 raise _refusal(answer)
@@ -223,14 +225,14 @@ class RemoteResultStore:
                 # The threads of a process that ends are waited for.
                 is_over = time.monotonic() + pause_s > deadline
                 if is_over or not threading.main_thread().is_alive():
-                    raise ResultStoreError(
+                    raise ResultStoreAwayError(
                         f"{title}: the store at {self._address} does not answer: "
                         f"{exc or type(exc).__name__}; see that `caraway store` is up there"
                     ) from exc
-            except ResultStoreError as exc:
+            except (DiskFullError, ResultStoreError) as exc:
                 if exc.message.startswith("result '"):
                     raise  # It says on what already.
-                raise ResultStoreError(f"{title}: {exc.message}") from exc
+                raise type(exc)(f"{title}: {exc.message}") from exc
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
@@ -250,21 +252,21 @@ def _close(client: httpx.Client, threads: ThreadPoolExecutor) -> None:
     client.close()
 
 
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as exc:
-        raise ResultStoreError(f"'{folder}' cannot hold it: {exc.strerror}") from exc
-
-
 def _title(key: str, index: int, what: str) -> str:
     return f"result '{key}': chunk {index} cannot be {what}"
 
 
 def _refusal(answer: httpx.Response) -> Exception:
     text = answer.text.strip() or f"it answered {answer.status_code}"
-    return _AwayError(text) if answer.status_code in _AGAIN else ResultStoreError(text)
+    if answer.status_code in _AGAIN:
+        return _AwayError(text)
+    match answer.status_code:
+        case httpx.codes.INSUFFICIENT_STORAGE:
+            return DiskFullError(text)
+        case httpx.codes.INTERNAL_SERVER_ERROR:
+            return ResultStoreAwayError(text)  # Its disk fails.
+        case _:
+            return ResultStoreError(text)
 
 
 def _blocks(content: memoryview) -> Iterator[bytes]:

@@ -36,6 +36,7 @@ def _answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
         413: "The body is too large.",
         415: "The Content-Encoding is not read.",
         503: "The runtime is starting or stopping.",
+        507: "The state store has no room.",
     }
     return {status: {"model": Message, "description": words[status]} for status in statuses}
 
@@ -61,7 +62,7 @@ _OVERRIDES = _body(
 @router.post(
     "/v1/datasets/{name}/acceleration/refresh",
     status_code=201,
-    responses=_answers(201, 400, 403, 404, 408, 413, 415, 503),
+    responses=_answers(201, 400, 403, 404, 408, 413, 415, 503, 507),
     openapi_extra=_OVERRIDES,
 )
 async def refresh(request: Request, name: Name) -> Response:
@@ -71,7 +72,10 @@ async def refresh(request: Request, name: Name) -> Response:
 
 @router.patch(
     "/v1/datasets/{name}/acceleration",
-    responses={200: {"description": "Changed."}, **_answers(400, 403, 404, 408, 413, 415, 503)},
+    responses={
+        200: {"description": "Changed."},
+        **_answers(400, 403, 404, 408, 413, 415, 503, 507),
+    },
     openapi_extra=_body(refresh_sql=_REFRESH_SQL),
 )
 async def configure(request: Request, name: Name) -> Response:

@@ -68,6 +68,7 @@ INGEST: Schema = {
             "The dataset is loaded anew, the schema registry does not answer, or the runtime is "
             "starting or stopping; send the events again.",
         ),
+        507: _refused("A disk or the state store has no room; send the events again."),
         504: _refused("The events were not applied in 60 s, and may still be; send them again."),
     },
     "openapi_extra": {

@@ -17,6 +17,7 @@ STATUS: Mapping[Kind, int] = {
     Kind.CANCELLED: 499,
     Kind.OVERLOADED: 429,
     Kind.UNAVAILABLE: 503,
+    Kind.FULL: 507,
     Kind.INTERNAL: 500,
 }
 CLIENT_GONE = Response(status_code=499)

@@ -86,6 +86,7 @@ STATUS: Mapping[Kind, type[StatusError]] = {
     Kind.CANCELLED: Cancelled,
     Kind.OVERLOADED: Unavailable,
     Kind.UNAVAILABLE: Unavailable,
+    Kind.FULL: Unavailable,
     Kind.INTERNAL: Internal,
 }
 

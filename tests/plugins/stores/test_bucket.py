@@ -3,13 +3,14 @@
 import dataclasses
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import ResultStoreError
+from caraway_core.errors import DiskFullError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins.stores import bucket as bucket_module
@@ -29,11 +30,13 @@ def silent_endpoint() -> Iterator[str]:
 
 
 class _Refusal(BaseHTTPRequestHandler):
+    status, code = 403, b"SignatureDoesNotMatch"
+
     def do_GET(self) -> None:
         self.rfile.read(int(self.headers["content-length"] or 0))
-        self.send_response(403)
+        self.send_response(self.status)
         self.end_headers()
-        self.wfile.write(b"<Error><Code>SignatureDoesNotMatch</Code></Error>")
+        self.wfile.write(b"<Error><Code>%s</Code></Error>" % self.code)
 
     do_PUT = do_POST = do_DELETE = do_GET
 
@@ -41,10 +44,27 @@ class _Refusal(BaseHTTPRequestHandler):
         pass
 
 
+class _Full(_Refusal):
+    status, code = 507, b"XMinioStorageFull"
+
+
 @pytest.fixture
 def refusing_endpoint() -> Iterator[str]:
     """A server to which every signature is wrong."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Refusal) as server:
+    with _served(_Refusal) as endpoint:
+        yield endpoint
+
+
+@pytest.fixture
+def full_endpoint() -> Iterator[str]:
+    """A server whose disks are full."""
+    with _served(_Full) as endpoint:
+        yield endpoint
+
+
+@contextmanager
+def _served(handler: type[_Refusal]) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
@@ -203,6 +223,14 @@ async def test_wrong_credentials_are_told(s3_server: S3Server, refusing_endpoint
     place = adapters.bucket_place(s3_server, "b-1", endpoint=refusing_endpoint)
     for message in await failures(BucketResultStore.at(place)):
         assert "is refused (403 Forbidden); check the credentials" in message
+
+
+async def test_full_server_is_told_from_one_that_is_away(
+    s3_server: S3Server, full_endpoint: str
+) -> None:
+    store = BucketResultStore.at(adapters.bucket_place(s3_server, "b-1", endpoint=full_endpoint))
+    with pytest.raises(DiskFullError, match=r"chunk 0 cannot be stored: .* has no room"):
+        await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
 
 
 def test_options_that_make_no_client_are_told_without_their_values() -> None:

@@ -1,11 +1,8 @@
 """What only the folder of results can suffer: bad disks, full disks and dead writers."""
 
 import fcntl
-import resource
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import BinaryIO
@@ -13,11 +10,12 @@ from typing import BinaryIO
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import ResultStoreError
+from caraway_core.errors import DiskFullError, ResultStoreAwayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_plugins.stores import chunks, durable
 from caraway_plugins.stores.folder import FolderResultStore
+from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
 
 ROWS = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
 UNFINISHED = ".unfinished"
@@ -48,17 +46,6 @@ async def refusal(store: FolderResultStore, chunk: ChunkInfo) -> str:
     with pytest.raises(ResultStoreError) as caught:
         await anext(store.read_chunk("job-1", chunk))
     return caught.value.message
-
-
-@contextmanager
-def disk_with_room_for(size_bytes: int) -> Iterator[None]:
-    """Let the kernel refuse to write longer files, as a full disk would."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 async def test_chunk_is_one_arrow_stream_that_its_info_describes(tmp_path: Path) -> None:
@@ -108,23 +95,43 @@ async def test_store_opens_at_its_place(tmp_path: Path) -> None:
     assert [found async for found in store.read_chunk("job-1", chunk)] == [ROWS]
 
 
-@pytest.mark.parametrize("size_bytes", [0, 100, 50_000])
-async def test_full_disk_fails_and_leaves_nothing(tmp_path: Path, size_bytes: int) -> None:
+@pytest.mark.parametrize("is_past_cache", [False, True])
+@pytest.mark.parametrize(("count", "size_bytes"), [(1, 0), (1, 100), (1, 50_000), (40, 1_500_000)])
+async def test_full_disk_fails_and_leaves_nothing(
+    tmp_path: Path, count: int, size_bytes: int, is_past_cache: bool
+) -> None:
     store = FolderResultStore(tmp_path)
+    store = store.past_cache() if is_past_cache else store
+    rows = [ROWS] * count
     with (
         disk_with_room_for(size_bytes),
-        pytest.raises(ResultStoreError, match="'job-1': chunk 0 cannot be stored"),
+        pytest.raises(DiskFullError, match="'job-1': chunk 0 cannot be stored"),
     ):
-        await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
+        await store.write_chunk("job-1", 0, ROWS.schema, rows)
     assert files(tmp_path) == []
     assert await store.keys() == []
+    await store.write_chunk("job-1", 0, ROWS.schema, rows)
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [*((each, DiskFullError) for each in FULL), *((each, ResultStoreAwayError) for each in BROKEN)],
+)
+async def test_disk_that_fails_at_the_end_leaves_nothing(
+    tmp_path: Path, number: int, kind: type[Exception]
+) -> None:
+    store = FolderResultStore(tmp_path)
+    with failing_fsync(number), pytest.raises(kind) as caught:
+        await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
+    assert "/secret" not in str(caught.value)
+    assert files(tmp_path) == []
     await store.write_chunk("job-1", 0, ROWS.schema, [ROWS])
 
 
 async def test_check_finds_a_full_disk(tmp_path: Path) -> None:
     store = FolderResultStore(tmp_path)
     await store.check()
-    with disk_with_room_for(0), pytest.raises(ResultStoreError, match="cannot be used"):
+    with disk_with_room_for(0), pytest.raises(DiskFullError, match="cannot be used"):
         await store.check()
     assert files(tmp_path) == []
 

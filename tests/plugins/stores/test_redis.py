@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from redis import exceptions
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, StateFullError
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores.redis import RedisStateStore, address, durability, errors, lane
 from tests.kit import proxies, valkey
@@ -240,10 +240,23 @@ async def test_user_without_rights_is_told(server: valkey.Server) -> None:
 async def test_full_server_is_told_and_recovers(server: valkey.Server) -> None:
     server.config(maxmemory="1")
     async with opened(server.url) as store:
-        with pytest.raises(CarawayError, match="raise its maxmemory"):
+        with pytest.raises(StateFullError, match="raise its maxmemory"):
             await store.append("log", b"x" * 1000)
         server.config(maxmemory="0")
         assert await store.append("log", b"x") == 0
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "MISCONF Errors writing to the AOF file: No space left on device",
+        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist",
+    ],
+)
+def test_server_on_a_full_disk_is_told(reply: str) -> None:
+    found = errors.explained("redis://state", exceptions.ResponseError(reply))
+    assert isinstance(found, StateFullError)
+    assert "free space" in found.message
 
 
 async def test_state_of_a_newer_caraway_is_refused(server: valkey.Server) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from caraway_core.errors import ResultStoreError
+from caraway_core.errors import DiskFullError, ResultStoreAwayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins.stores import chunks
@@ -235,12 +235,19 @@ async def test_passing_refusals_are_tried_again(scripted: _Server, status: int) 
 
 
 @pytest.mark.parametrize(
-    ("status", "text"), [(507, "the disk of the store is full"), (500, "broken"), (400, "")]
+    ("status", "text", "kind"),
+    [
+        (507, "the disk of the store is full", DiskFullError),
+        (500, "broken", ResultStoreAwayError),
+        (400, "", ResultStoreError),
+    ],
 )
-async def test_lasting_refusals_are_told_at_once(scripted: _Server, status: int, text: str) -> None:
+async def test_lasting_refusals_are_told_at_once(
+    scripted: _Server, status: int, text: str, kind: type[DiskFullError | ResultStoreError]
+) -> None:
     scripted.answers = [(status, text)]
     store = RemoteResultStore(f"127.0.0.1:{scripted.server_port}", "p", TOKEN)
-    with pytest.raises(ResultStoreError) as caught:
+    with pytest.raises(kind) as caught:
         await store.keys()
     expected = f"results cannot be listed: {text or f'it answered {status}'}"
     assert caught.value.message == expected

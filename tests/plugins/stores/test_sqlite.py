@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, StateAwayError, StateFullError
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores import watching
 from caraway_plugins.stores.sqlite import SqliteStateStore, errors, file
+from tests.kit.disks import disk_with_room_for
 from tests.plugins.stores.adapters import POLL_S, Clock
 
 # Codes that a defect of ours would cause, or that are no errors; the others need advice.
@@ -150,7 +151,7 @@ async def test_full_disk_fails_the_write_and_keeps_the_store(tmp_path: Path) -> 
     store = SqliteStateStore(tmp_path / "state.db")
     revision = await store.compare_and_set("a", b"1", expected=None)
     await store._writes.run(lambda opened: opened.execute("PRAGMA max_page_count = 1").fetchall())
-    with pytest.raises(CarawayError, match="free space"):
+    with pytest.raises(StateFullError, match="free space"):
         await store.append("log", b"x" * 1_000_000)
     await store._writes.run(lambda opened: opened.execute("PRAGMA max_page_count = 9999999"))
     assert await store.get("a") == Entry("a", b"1", revision or 0)
@@ -166,6 +167,14 @@ def test_each_outside_cause_has_advice() -> None:
     }
     causes = named.difference(OURS, ACTIONS)
     assert {getattr(sqlite3, f"SQLITE_{cause}") for cause in causes} == set(errors._ADVICE)
+
+
+async def test_disk_that_takes_no_more_is_away_and_comes_back(tmp_path: Path) -> None:
+    store = SqliteStateStore(tmp_path / "state.db")
+    with disk_with_room_for(0), pytest.raises(StateAwayError):
+        await store.append("log", b"x" * 1_000_000)
+    assert await store.append("log", b"x") == 0
+    await store.aclose()
 
 
 async def test_expired_entries_and_old_deletions_leave_the_file(tmp_path: Path) -> None:

@@ -2,18 +2,22 @@
 
 import asyncio
 import json
+import sqlite3
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from caraway_core.errors import CarawayError
-from caraway_plugins.stores.folder import FolderResultStore
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_plugins.stores.sqlite import errors as sqlite_errors
 from caraway_scheduler.acceleration import upkeep
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Maker
 from tests.kit.deadlines import eventually
+from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
 from tests.kit.runtime import Running, running
 from tests.scheduler.api.test_changes import KEYED, event, manifest, ready, row, rows, send
 
@@ -260,20 +264,56 @@ async def test_files_and_their_log_are_read_again_after_a_restart(
             assert await rows(runtime, last) == [(start + 9,)]
 
 
-async def test_a_log_that_cannot_be_written_refuses_changes_until_it_can(
+async def _refused_until_mended(tmp_path: Path, broken: AbstractContextManager[None]) -> Any:
+    """Send a batch to a broken disk, then again to the mended one; return the refusal."""
+    async with running(tmp_path, KEYED) as runtime:
+        await ready(runtime)
+        await send(runtime, event("c", 1, "a"))
+        batch = [event("c", number, "b" * 100) for number in range(2, 4000)]
+        with broken:
+            got = await runtime.api.post("/v1/datasets/orders/cdc", json=batch)
+            assert await rows(runtime) == [(1, "a")]
+        assert await rows(runtime) == [(1, "a")]
+        assert await send(runtime, *batch) == len(batch)
+        assert await rows(runtime, "SELECT count(*), max(id) FROM orders") == [(3999, 3999)]
+        return got
+
+
+async def test_a_full_disk_refuses_changes_until_there_is_room(tmp_path: Path) -> None:
+    got = await _refused_until_mended(tmp_path, disk_with_room_for(200_000))
+    assert (got.status_code, got.headers["retry-after"]) == (507, "10")
+    assert "free or add space" in got.json()["message"]
+    assert str(tmp_path) not in got.text
+
+
+@pytest.mark.parametrize("number", [*FULL, *BROKEN])
+async def test_a_disk_that_fails_refuses_changes_until_it_is_mended(
+    tmp_path: Path, number: int
+) -> None:
+    got = await _refused_until_mended(tmp_path, failing_fsync(number))
+    assert got.status_code == (507 if number in FULL else 503)
+    assert "retry-after" in got.headers
+    assert "/secret/path" not in got.text
+
+
+async def test_a_full_state_store_refuses_changes_until_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = FolderResultStore.write_chunk
+    write = SqliteStateStore.compare_and_set
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "a"))
 
-        async def full(*_: Any) -> Any:
-            raise CarawayError("the disk is full")
+        async def full(*_: Any, **__: Any) -> Any:
+            with sqlite_errors.explained(tmp_path):
+                error = sqlite3.OperationalError("database or disk is full")
+                error.sqlite_errorcode = sqlite3.SQLITE_FULL
+                raise error
 
-        monkeypatch.setattr(FolderResultStore, "write_chunk", full)
-        await refused(runtime, event("c", 2, "b"), status=500)
-        monkeypatch.setattr(FolderResultStore, "write_chunk", write)
+        monkeypatch.setattr(SqliteStateStore, "compare_and_set", full)
+        message = await refused(runtime, event("c", 2, "b"), status=507)
+        assert "free space" in message
+        monkeypatch.setattr(SqliteStateStore, "compare_and_set", write)
         assert await rows(runtime) == [(1, "a")]
         await send(runtime, event("c", 2, "b"))
         assert await rows(runtime) == [(1, "a"), (2, "b")]

@@ -2,7 +2,7 @@
 
 from redis import exceptions
 
-from caraway_core.errors import CarawayError, StateAwayError
+from caraway_core.errors import CarawayError, StateAwayError, StateFullError
 
 _SIGN_IN = "put the right user and password in the URL of the state store"
 _REACH = "check that the server runs, and that this machine can reach it"
@@ -52,8 +52,12 @@ def is_passing(exc: BaseException) -> bool:
 
 def explained(server: str, exc: BaseException) -> CarawayError:
     """Turn an error of the client into ours, with what to do."""
-    kind = StateAwayError if is_passing(exc) else CarawayError
-    return kind(f"state store {server}: {str(exc) or type(exc).__name__}; {_advice(exc)}")
+    advice = _advice(exc)
+    text = f"state store {server}: {str(exc) or type(exc).__name__}; {advice}"
+    if advice in (_MEMORY, _DISK):
+        return StateFullError(text)
+    # A replica becomes the primary again, or the name in the URL moves to the new one.
+    return StateAwayError(text) if is_passing(exc) or advice == _REPLICA else CarawayError(text)
 
 
 def _advice(exc: BaseException) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from caraway_core.errors import CarawayError
+from caraway_core import disks
+from caraway_core.errors import CarawayError, StateAwayError, StateFullError
 
 _DAMAGED = (
     "the file is damaged: stop every process that uses it, move it away together with its "
@@ -36,25 +37,45 @@ _ADVICE = {
 }
 
 
+# Another attempt may succeed, once the disk is mended or another process is gone.
+_PASSING = frozenset(
+    {
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_PROTOCOL,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+
+
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
     """Turn the engine's errors into ours.
 
     Raises:
-        CarawayError: SQLite or the file system failed.
+        StateFullError: there is no room.
+        StateAwayError: the disk fails or refuses, or another process holds the file.
+        CarawayError: the file is damaged, or the call was wrong.
     """
     try:
         yield
-    except (sqlite3.Error, OSError) as exc:
-        raise CarawayError(f"state store {path}: {exc}; {_advice(path, exc)}") from exc
-
-
-def _advice(path: Path, exc: sqlite3.Error | OSError) -> str:
-    if isinstance(exc, OSError):
-        template = _NO_ACCESS
-    else:
+    except sqlite3.Error as exc:
         # Extended codes carry the primary one in the low byte; errors of the sqlite3 module
         # itself carry none.
-        code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        template = _ADVICE.get(code & 0xFF, _UNKNOWN)
-    return template.format(user=os.geteuid(), path=path)
+        code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        text = _worded(path, str(exc), _ADVICE.get(code, _UNKNOWN))
+        if code == sqlite3.SQLITE_FULL:
+            raise StateFullError(text) from exc
+        raise (StateAwayError if code in _PASSING else CarawayError)(text) from exc
+    except OSError as exc:
+        if disks.is_full(exc):
+            raise StateFullError(_worded(path, str(exc), _FULL)) from exc
+        raise StateAwayError(_worded(path, str(exc), _NO_ACCESS)) from exc
+
+
+def _worded(path: Path, cause: str, advice: str) -> str:
+    return f"state store {path}: {cause}; {advice.format(user=os.geteuid(), path=path)}"

@@ -109,6 +109,11 @@ _COMMON: dict[int | str, Any] = {
         "description": "The state store is away, or the runtime starts or stops.",
         "content": shapes.ERROR,
     },
+    507: {
+        "description": "A disk or the state store has no room.",
+        "content": shapes.ERROR,
+        "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": _TEXT}},
+    },
 }
 _UNKNOWN: dict[int | str, Any] = {404: _error("The caller has no such query."), **_COMMON}
 _ACCEPT: Schema = {

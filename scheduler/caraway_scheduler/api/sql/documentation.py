@@ -82,6 +82,7 @@ RUN_SQL: dict[str, Any] = {
         500: _text("A dataset or the engine failed."),
         503: _text("The runtime is starting or stopping, or has no memory for the body."),
         504: _text("The statement did not finish in time."),
+        507: _text("The disk for rows that do not fit in memory is full."),
     },
     "openapi_extra": {
         "parameters": [

@@ -1,0 +1,35 @@
+"""Disks that are full or broken, without root and without a file system of their own."""
+
+import errno
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+BROKEN = (errno.EIO, errno.EROFS)
+
+
+@contextmanager
+def disk_with_room_for(size_bytes: int) -> Iterator[None]:
+    """Let the kernel refuse to write longer files, as a full disk would."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@contextmanager
+def failing_fsync(number: int) -> Iterator[None]:
+    """Let every fsync of the process fail, where disks tell what became of earlier writes."""
+
+    def fail(_descriptor: int) -> None:
+        raise OSError(number, os.strerror(number), "/secret/path")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", fail)
+        yield
