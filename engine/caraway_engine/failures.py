@@ -18,6 +18,7 @@ from caraway_core.errors import (
     TableNotFoundError,
 )
 from caraway_core.ids import TableName
+from caraway_engine.known_faults.overflow import OVERFLOW
 
 _NOISE = re.compile(
     r"^(DataFusion error: |Error during planning: |Execution error: |External error: "
@@ -34,6 +35,12 @@ _MISSING_FIELD = re.compile(
     re.DOTALL,
 )
 _REFUSED = re.compile(r"(?P<kind>DDL|DML|Statement) not supported: (?P<what>.*)")
+# Errors of casts that say that a number is too large: some stand in guards that users never see.
+_TOO_LARGE = re.compile(
+    r"Cast error: (?:value of (?P<value>-?\d+) is out of range (?P<type>U?Int\d+)"
+    r"|Can't cast value (?P<other>-?[\d.e+]+) to type (?P<narrow>U?Int\d+)"
+    r"|Cannot cast string '" + OVERFLOW + r" in (?P<what>[A-Za-z ]+?) -?[\d.]*')"
+)
 _MOST_NAMES = 12
 
 _USER_ERRORS = re.compile(
@@ -46,6 +53,11 @@ _SOURCE_ERRORS = re.compile(
     r"|Json error|Error while parsing value|Generic \w+ error|Ipc error|No such file|EOF",
     re.IGNORECASE,
 )
+_SQL_TYPES = {
+    "Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INT", "Int64": "BIGINT",
+    "UInt8": "TINYINT UNSIGNED", "UInt16": "SMALLINT UNSIGNED", "UInt32": "INT UNSIGNED",
+    "UInt64": "BIGINT UNSIGNED",
+}  # fmt: skip
 _DISK_FULL = re.compile(
     r"No space left on device|Disk quota exceeded|File too large"
     r"|during the spilling process has exceeded"
@@ -65,6 +77,8 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
     for recognise in (_refused, _out_of_memory, _syntax, _missing_table, _missing_field):
         if error := recognise(text, tables):
             return error
+    if too_large := _TOO_LARGE.search(text):
+        return _overflow(too_large)
     plain = _NOISE.sub("", text).strip() or type(exc).__name__
     if _USER_ERRORS.search(text):
         return InvalidQueryError(plain)
@@ -75,6 +89,18 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
     if "was not provided a value" in text:
         return InvalidQueryError(plain)
     return ExecutionError(plain)
+
+
+def _overflow(found: re.Match[str]) -> QueryError:
+    if found["what"]:
+        what = f"the {found['what']} is too large for its type"
+    else:
+        type_, value = found["type"] or found["narrow"], found["value"] or found["other"]
+        what = f"the number {value} does not fit the type {_SQL_TYPES.get(type_, type_)}"
+    return InvalidQueryError(
+        f"overflow: {what}; cast what is computed to DECIMAL(38, 0) or DOUBLE first, "
+        "such as sum(CAST(x AS DECIMAL(38, 0)))"
+    )
 
 
 def _source_error(plain: str) -> QueryError:

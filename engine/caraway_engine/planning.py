@@ -12,11 +12,13 @@ from caraway_core.protocols.dispatch import Statement
 from caraway_engine import (
     coercion,
     distribution,
+    known_faults,
     placeholders,
     plan_facts,
     scalars,
     statements,
 )
+from caraway_engine.known_faults import Planned
 from caraway_engine.plans import KeptPlans, Plan, Startable
 from caraway_engine.positions import Positions
 from caraway_engine.registered import READ_ONLY, Registered
@@ -114,12 +116,13 @@ class StatementPlanner:
         values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
-            dataframe = self._contexts.main.sql(found.sql, options=options, param_values=values)
+            framed = self._framed(found.sql, options, values)
+            dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
             is_product = self._registered.is_product(dataframe, facts)
             if is_product:
                 serial = self._contexts.serial
-                dataframe = serial.sql(found.sql, options=options, param_values=values)
+                dataframe = serial.sql(framed.sql, options=options, param_values=values)
         except BaseException as exc:
             raise _refined(self._registered.translate(exc, planning=True), statement) from exc
         statements.check(facts, statement.writable)
@@ -130,10 +133,19 @@ class StatementPlanner:
                 "and come here with a refresh"
             )
         files, stored = self._registered.files(facts), self._registered.stored(facts)
-        plan = Plan(dataframe, facts, effect, is_product, files, stored)
+        plan = Plan(dataframe, facts, effect, is_product, files, stored, sql=framed.sql)
         if _is_kept(statement) and plan.effect.reads_only_catalog:
             self._kept.remember(statement.sql, plan)
         return plan
+
+    def _framed(self, sql: str, options: SQLOptions, values: dict[str, pa.Scalar]) -> Planned:
+        context = self._contexts.main
+        return known_faults.planned(
+            context,
+            sql,
+            lambda text: context.sql(text, options=options, param_values=values),
+            values,
+        )
 
     def _pruned(self, statement: Statement, plan: Plan, views: Views) -> Shown:
         """Find the partitions that a statement can need, of tables that it does not need whole."""
@@ -153,14 +165,13 @@ class StatementPlanner:
         cacheable = _is_kept(statement)
         if cacheable and (known := self._positions.recall(statement.sql, views)):
             return known
-        found = placeholders.find(statement.sql)
         values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
             logical = self._positions.planned(
                 views,
-                found.sql,
-                lambda context: context.sql(found.sql, options=options, param_values=values),
+                plan.sql,
+                lambda context: context.sql(plan.sql, options=options, param_values=values),
             )
             context = self._contexts.serial if plan.is_product else self._contexts.main
             dataframe = context.create_dataframe_from_logical_plan(logical)

@@ -21,7 +21,10 @@ _CACHED_PLANS = 512
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Plan:
-    """A plan, with what is known of it: `stored` are the accelerated datasets that it reads."""
+    """A plan, with what is known of it: `stored` are the accelerated datasets that it reads.
+
+    `sql` is the text that it was made of, which is not always what the user wrote.
+    """
 
     dataframe: Any
     facts: PlanFacts
@@ -30,6 +33,7 @@ class Plan:
     files: presence.SingleFiles
     stored: frozenset[TableName]
     views: Shown = field(default_factory=dict)
+    sql: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from caraway_engine import (
     contexts,
     failures,
     fragments,
+    known_faults,
     object_stores,
     plan_facts,
     presence,
@@ -163,7 +164,11 @@ class Registered:
 
     def _add_view(self, name: TableName, view: ViewTable) -> None:
         try:
-            dataframe = self.contexts.main.sql(view.sql, options=READ_ONLY)
+            context = self.contexts.main
+            framed = known_faults.planned(
+                context, view.sql, lambda text: context.sql(text, options=READ_ONLY)
+            )
+            dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
             if facts.reads_system:
                 raise InvalidQueryError(
@@ -171,6 +176,6 @@ class Registered:
                 )
             self._register(name, view, dataframe.into_view())
             self._view_reads[name] = self._reads(facts)
-            self.views[name] = view.sql, self._view_reads[name]
+            self.views[name] = framed.sql, self._view_reads[name]
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc

@@ -1,0 +1,145 @@
+"""Looks for known faults of the engine in a statement, and writes it so that they do not show."""
+
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+from datafusion import DataFrame, SessionContext
+
+from caraway_core.errors import InvalidQueryError
+from caraway_engine.known_faults import overflow, scopes, syntax
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+
+logger = logging.getLogger(__name__)
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_MAY_APPLY = re.compile(
+    # `*` of `SELECT *` and `count(*)` computes nothing.
+    r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))|\bsum\b",
+    re.IGNORECASE,
+)
+_OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
+_MOST_OPERATORS = 1500
+"""The parser's own tree is walked by recursion; beyond this a statement is left as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A statement that means the same. `is_needed` says that the other form answers wrongly.
+
+    Otherwise it only guards against an error that may not come.
+    """
+
+    sql: str
+    is_needed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan, and the text that it was made of."""
+
+    sql: str
+    dataframe: DataFrame
+
+
+Guard = Callable[[Scope, Types], bool]
+_GUARDS: tuple[Guard, ...] = (overflow.guard,)
+_REMEDIES: tuple[Guard, ...] = ()
+
+
+def planned(
+    context: SessionContext,
+    sql: str,
+    plan: Callable[[str], DataFrame],
+    parameters: Mapping[str, Any] = _NOTHING,
+) -> Planned:
+    """Plan a statement, in a form in which no known fault of the engine shows.
+
+    Raises:
+        InvalidQueryError: there is no such form.
+        Exception: the engine cannot plan the statement as it is.
+    """
+    dataframe = plan(sql)
+    mended = mend(context, sql, parameters)
+    if mended is None:
+        return Planned(sql, dataframe)
+    try:
+        other = plan(mended.sql)
+        if _columns(other) == _columns(dataframe):
+            return Planned(mended.sql, other)
+        cause = "its columns would be others"
+    except Exception as exc:  # Whatever the engine says of a text that no user wrote.
+        cause = str(exc).splitlines()[0]
+    logger.warning("a statement is not mended", extra={"sql": sql[:1000], "cause": cause[:1000]})
+    if mended.is_needed:
+        raise InvalidQueryError(
+            "the engine would answer this statement wrongly, and no other form of it was found; "
+            "docs/reference/sql-limits.md lists what it answers wrongly and what to write instead"
+        )
+    return Planned(sql, dataframe)
+
+
+def _columns(frame: DataFrame) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, field.type) for field in pa.schema(frame.schema())]
+
+
+def mend(
+    context: SessionContext, sql: str, parameters: Mapping[str, Any] = _NOTHING
+) -> Mended | None:
+    """Return a statement in a form that the engine answers rightly; None where it is that itself.
+
+    Raises:
+        InvalidQueryError: there is no such form.
+    """
+    if not _MAY_APPLY.search(sql) or len(_OPERATORS.findall(sql)) > _MOST_OPERATORS:
+        return None
+    try:
+        statements = syntax.parse(sql)
+    except syntax.SyntaxUnknownError:
+        return None
+    if len(statements) != 1:
+        return None
+    types = Types(context, dict(parameters))
+    is_needed = is_guarded = False
+    for scope in list(scopes.scopes(statements[0])):
+        names = _Names(scope)
+        is_needed |= _applied(_REMEDIES, scope, types)
+        is_guarded |= _applied(_GUARDS, scope, types)
+        names.keep(types)
+    if not is_needed and not is_guarded:
+        return None
+    return Mended(syntax.restored(statements[0]), is_needed)
+
+
+def _applied(guards: Sequence[Guard], scope: Scope, types: Types) -> bool:
+    results = [guard(scope, types) for guard in guards]
+    return any(results)
+
+
+class _Names:
+    """Sees to it that columns keep their names when what they are made of is written otherwise."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._before = [
+            syntax.copied(each) if "UnnamedExpr" in each else None
+            for each in scope.select["projection"]
+        ]
+
+    def keep(self, types: Types) -> None:
+        items: list[Tree] = self._scope.select["projection"]
+        if len(items) != len(self._before):
+            return
+        for item, before in zip(items, self._before, strict=True):
+            if before is None or item == before:
+                continue
+            name = types.name(self._scope, before["UnnamedExpr"])
+            if name is not None and "UnnamedExpr" in item:
+                alias = syntax.identifier(name)
+                new = {"ExprWithAlias": {"expr": item["UnnamedExpr"], "alias": alias}}
+                syntax.replace(item, new)

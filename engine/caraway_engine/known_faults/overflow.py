@@ -1,0 +1,234 @@
+"""Whole numbers that overflow: DataFusion 55 wraps them around, and says nothing.
+
+`+`, `-`, `*` and `sum` of whole numbers are guarded where form and type do not rule an overflow
+out. A guard is a cheap test of each row; a row that may overflow is computed as DECIMAL, exactly,
+and cast back, which fails where the number does not fit.
+"""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from caraway_engine.known_faults import ranges, scopes, syntax
+from caraway_engine.known_faults.ranges import Range
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+
+OVERFLOW = "number overflow"
+"""Stands in the engine's error when a guard fails; see `failures`."""
+_SIGNS = {"Plus": "+", "Minus": "-", "Multiply": "*"}
+_ROWS = 2**32
+"""No sum has more rows: those of numbers of 32 bits cannot overflow."""
+_SQL_TYPES = {
+    pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
+    pa.uint8(): "TINYINT UNSIGNED", pa.uint16(): "SMALLINT UNSIGNED", pa.uint32(): "INT UNSIGNED",
+    pa.uint64(): "BIGINT UNSIGNED",
+}  # fmt: skip
+_INT64, _UINT64 = Range(-(2**63), 2**63 - 1), Range(0, 2**64 - 1)
+# Below these a product of doubles proves that the product of whole numbers fits.
+_SAFE_PRODUCT = {pa.int64(): "9.2e18", pa.uint64(): "1.84e19"}
+_EXACT = "CAST(CAST(__a AS DECIMAL(20, 0)) {sign} CAST(__b AS DECIMAL(20, 0)) AS {type})"
+_WIDER = "CAST(CAST(__a AS BIGINT) {sign} CAST(__b AS BIGINT) AS {type})"
+_GUARDED = "CASE WHEN {test} THEN {exact} ELSE __a {sign} __b END"
+_TESTS = {
+    ("Plus", pa.int64()): "(__a + __b < __a) <> (__b < 0)",
+    ("Minus", pa.int64()): "(__a - __b > __a) <> (__b < 0)",
+    ("Plus", pa.uint64()): "__a + __b < __a",
+    ("Minus", pa.uint64()): "__b > __a",
+}
+_NEGATED = "CAST(0 - CAST(__a AS DECIMAL(20, 0)) AS {type})"
+# Of no rows a sum is NULL, and so must the text be: the optimizer computes what depends on no rows.
+_TOO_LARGE = "CAST(replace('{error} in sum of {name} #', '#', CAST(__sum AS VARCHAR)) AS {type})"
+# A sum that wrapped around differs by a multiple of 2^64 from the right one, and so, shifted, by
+# one of 2^32 from the sum of the shifted rows; rightly it is more by less than 2^32.
+_WRAPPED = {
+    pa.int64(): "(__sum >> 32) - __high NOT BETWEEN 0 AND 4294967295",
+    pa.uint64(): "__high > (__sum >> 32)",
+}
+_WRAPPED_DECIMAL = "abs(__high) >= {wrapping} OR __sum > {most} OR __sum < -{most}"
+_SUM = "CASE WHEN {test} THEN {fail} ELSE __sum END"
+# The engine names columns without their casts, so a sum of a cast has the name of the other sum.
+_AS_DOUBLE = "CAST(__a AS DOUBLE) * 1e0"
+_MOST_DIGITS = 38
+_SAFE_DIGITS = 28
+_WRAPS = 1.5e38
+"""A sum of decimals below this has not wrapped around at 2^127."""
+
+
+def guard(scope: Scope, types: Types) -> bool:
+    """Guard the arithmetic of a SELECT; tell if there was any to guard."""
+    found = _Arithmetic(scope, types)
+    return found.guard()
+
+
+class _Arithmetic:
+    """What a SELECT computes, with the types of all operands."""
+
+    def __init__(self, scope: Scope, types: Types) -> None:
+        self._scope = scope
+        self._found = [each for each in scope.expressions() if _computes(each)]
+        operands = {id(each): each for node in self._found for each in (node, *_operands(node))}
+        given = list(operands.values())
+        self._known = dict(zip(operands, types.of(scope, given), strict=True))
+
+    def guard(self) -> bool:
+        guards = [(each, self._guarded(each)) for each in self._found]
+        for node, guarded in guards:
+            if guarded is not None:
+                syntax.replace(node, _wrapped(node, guarded))
+        return any(guarded is not None for _, guarded in guards)
+
+    def _type(self, expression: Tree) -> pa.DataType | None:
+        return self._known.get(id(expression))
+
+    def _guarded(self, node: Tree) -> Callable[[Tree], Tree] | None:
+        """Return what makes the guarded form of a copy of the node, or None."""
+        type_ = self._type(node)
+        if syntax.kind(node) == "Function":
+            return self._sum(node, type_)
+        whole = ranges.of_type(type_)
+        if type_ is None or whole is None:
+            return None
+        if syntax.kind(node) == "UnaryOp":
+            return self._negation(node, type_, whole)
+        operation = node["BinaryOp"]
+        left, right = (ranges.of(operation[side], self._type) for side in ("left", "right"))
+        if left is None or right is None:
+            return None
+        if ranges.combined(operation["op"], left, right).fits(whole):
+            return None
+        text = _text(operation, type_, right, left)
+        return lambda copy: syntax.filled(
+            text, a=copy["BinaryOp"]["left"], b=copy["BinaryOp"]["right"]
+        )
+
+    def _negation(
+        self, node: Tree, type_: pa.DataType, whole: Range
+    ) -> Callable[[Tree], Tree] | None:
+        inner = ranges.of(node["UnaryOp"]["expr"], self._type)
+        if inner is None or Range(-inner.most, -inner.least).fits(whole):
+            return None
+        text = _NEGATED.format(type=_SQL_TYPES[type_])
+        if type_ == pa.int64() and not _is_costly(node):
+            text = f"CASE WHEN __a < -9223372036854775807 THEN {text} ELSE -__a END"
+        return lambda copy: syntax.filled(text, a=copy["UnaryOp"]["expr"])
+
+    def _sum(self, node: Tree, type_: pa.DataType | None) -> Callable[[Tree], Tree] | None:
+        (argument,) = syntax.arguments(node)
+        given = self._type(argument)
+        if given is None or type_ is None:
+            return None
+        if pa.types.is_decimal128(type_):
+            return _decimal_sum(argument, given, type_)
+        found = ranges.of(argument, self._type)
+        if found is None or type_ not in _WRAPPED or found.magnitude * _ROWS <= 2**63:
+            return None
+        if syntax.is_distinct(node) or _is_costly(node):
+            return lambda copy: _exact_sum(copy, type_)
+        name = _SQL_TYPES[type_]
+        fail = _TOO_LARGE.format(error=OVERFLOW, name=name, type=name)
+        text = _SUM.format(test=_WRAPPED[type_], fail=fail)
+        return lambda copy: _shifted_sum(copy, text)
+
+
+def _computes(tree: Tree) -> bool:
+    match syntax.kind(tree):
+        case "BinaryOp":
+            return tree["BinaryOp"]["op"] in _SIGNS and not all(
+                syntax.kind(tree["BinaryOp"][side]) == "Interval" for side in ("left", "right")
+            )
+        case "UnaryOp":
+            return tree["UnaryOp"]["op"] == "Minus" and syntax.number(tree) is None
+        case "Function":
+            return syntax.function_name(tree) == "sum" and len(syntax.arguments(tree)) == 1
+    return False
+
+
+def _operands(node: Tree) -> list[Tree]:
+    match syntax.kind(node):
+        case "BinaryOp":
+            sides = [node["BinaryOp"]["left"], node["BinaryOp"]["right"]]
+        case "UnaryOp":
+            sides = [node["UnaryOp"]["expr"]]
+        case _:
+            sides = syntax.arguments(node)
+    return [one for side in sides for one in (side, syntax.unnested(side))]
+
+
+def _is_costly(node: Tree) -> bool:
+    """Tell if an expression must not stand there twice."""
+    return scopes.has_subquery(node) or scopes.is_volatile(node)
+
+
+def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range) -> str:
+    op, sign, name = operation["op"], _SIGNS[operation["op"]], _SQL_TYPES[type_]
+    exact = _EXACT.format(sign=sign, type=name)
+    if type_.bit_width < 64:
+        wide = ranges.combined(op, left, right)
+        return _WIDER.format(sign=sign, type=name) if wide.fits(_INT64) else exact
+    if _is_costly(operation):
+        return exact
+    if right.least == right.most and type_ == pa.int64():
+        test = _constant_test(op, right.least, "__a")
+    elif left.least == left.most and type_ == pa.int64() and op != "Minus":
+        test = _constant_test(op, left.least, "__b")
+    elif op == "Multiply":
+        test = f"abs(CAST(__a AS DOUBLE) * CAST(__b AS DOUBLE)) >= {_SAFE_PRODUCT[type_]}"
+    else:
+        test = _TESTS[op, type_]
+    return _GUARDED.format(test=test, exact=exact, sign=sign)
+
+
+def _constant_test(op: str, constant: int, other: str) -> str:
+    """Word the test of arithmetic with a constant: one comparison, or two."""
+    if op == "Multiply":
+        limit = _INT64.most // abs(constant)
+        return f"{other} > {limit} OR {other} < -{limit}"
+    added = constant if op == "Plus" else -constant
+    if added >= 0:
+        return f"{other} > {_INT64.most - added}"
+    # The least BIGINT itself cannot be written as a number.
+    return f"{other} < -{_INT64.most + added + 1}"
+
+
+def _decimal_sum(
+    argument: Tree, given: pa.DataType, type_: pa.DataType
+) -> Callable[[Tree], Tree] | None:
+    if not pa.types.is_decimal128(given) or given.precision <= _SAFE_DIGITS:
+        return None
+    # What is computed has the most digits by its type only; columns have them by their values.
+    if syntax.kind(syntax.unnested(argument)) not in ("Identifier", "CompoundIdentifier", "Cast"):
+        return None
+    digits = "9" * _MOST_DIGITS
+    most = f"{digits[: _MOST_DIGITS - type_.scale]}.{digits[: type_.scale]}".rstrip(".")
+    decimal = f"DECIMAL(38, {type_.scale})"
+    test = _WRAPPED_DECIMAL.format(
+        wrapping=repr(_WRAPS / 10**type_.scale), most=f"CAST('{most}' AS {decimal})"
+    )
+    fail = _TOO_LARGE.format(error=OVERFLOW, name="DECIMAL", type=decimal)
+    text = _SUM.format(test=test, fail=fail)
+
+    def made(copy: Tree) -> Tree:
+        (inner,) = syntax.arguments(copy)
+        high = syntax.with_argument(copy, syntax.filled(_AS_DOUBLE, a=inner))
+        return syntax.filled(text, sum=copy, high=high)
+
+    return made
+
+
+def _exact_sum(node: Tree, type_: pa.DataType) -> Tree:
+    (argument,) = syntax.arguments(node)
+    wide = syntax.filled("CAST(__a AS DECIMAL(38, 0))", a=argument)
+    text = f"CAST(__a AS {_SQL_TYPES[type_]})"
+    return syntax.filled(text, a=syntax.with_argument(node, wide))
+
+
+def _shifted_sum(node: Tree, text: str) -> Tree:
+    (argument,) = syntax.arguments(node)
+    high = syntax.with_argument(node, syntax.filled("__a >> 32", a=argument))
+    return syntax.filled(text, sum=node, high=high)
+
+
+def _wrapped(node: Tree, guarded: Callable[[Tree], Tree]) -> Tree:
+    """Make the guarded form; in parentheses, as it stands where an operand stood."""
+    return {"Nested": guarded(dict(node))}

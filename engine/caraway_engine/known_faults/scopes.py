@@ -1,0 +1,267 @@
+"""The SELECTs of a statement, each with what its names mean, and the types of its expressions."""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext, SQLOptions
+
+from caraway_engine.known_faults import syntax
+from caraway_engine.known_faults.syntax import Tree
+
+AGGREGATES = frozenset(
+    {"sum", "count", "min", "max", "avg", "mean", "bool_and", "bool_or", "bit_and", "bit_or",
+     "bit_xor", "stddev", "stddev_pop", "stddev_samp", "var", "var_pop", "var_samp", "var_sample",
+     "var_population", "covar", "covar_pop", "covar_samp", "corr", "median", "approx_distinct",
+     "approx_median", "approx_percentile_cont", "percentile_cont", "quantile_cont", "array_agg",
+     "string_agg", "first_value", "last_value", "nth_value", "grouping", "any_value",
+     "regr_slope", "regr_intercept", "regr_count", "regr_r2", "regr_avgx", "regr_avgy", "regr_sxx",
+     "regr_syy", "regr_sxy"}
+)  # fmt: skip
+_READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
+VOLATILE = frozenset({"random", "uuid"})
+
+
+@dataclass(slots=True)
+class Scope:
+    """A SELECT, the query whose body it is a part of, and the queries around it.
+
+    `with_` holds the CTEs that it may name, and `is_top` says that its columns are the answer's.
+    """
+
+    select: Tree
+    query: Tree
+    with_: Tree
+    parent: "Scope | None"
+    is_top: bool
+    _types: dict[str, pa.DataType | None] = field(default_factory=dict)
+
+    def expressions(self) -> Iterator[Tree]:
+        """Yield the expressions of the SELECT and of the ORDER BY of its query."""
+        yield from syntax.inside(self.select["projection"])
+        yield from self._conditions()
+        for key in ("selection", "having", "qualify", "group_by", "named_window", "distinct"):
+            yield from syntax.inside(self.select[key])
+        if self.query["body"].get("Select") is self.select:
+            yield from syntax.inside(self.query["order_by"])
+
+    def joins(self) -> Iterator[Tree]:
+        """Yield the joins of the FROM, also those in parentheses."""
+        waiting = [*self.select["from"]]
+        while waiting:
+            each = waiting.pop(0)
+            for relation in (each["relation"], *(join["relation"] for join in each["joins"])):
+                if "NestedJoin" in relation:
+                    waiting.append(relation["NestedJoin"]["table_with_joins"])
+            yield from each["joins"]
+
+    def _conditions(self) -> Iterator[Tree]:
+        for join in self.joins():
+            if isinstance(join["join_operator"], dict):
+                yield from syntax.inside(join["join_operator"])
+
+
+def scopes(statement: Tree) -> Iterator[Scope]:
+    """Yield every SELECT of a statement, the outer ones first."""
+    for query in _topmost(statement):
+        yield from _of_query(query, [], None, True)
+
+
+def _topmost(tree: Tree) -> Iterator[Tree]:
+    """Yield the queries of a tree that are in no other query of it."""
+    for each in syntax.inside(tree):
+        if syntax.is_query(each):
+            yield each
+
+
+def _of_query(
+    query: Tree, known: list[Tree], parent: Scope | None, is_top: bool
+) -> Iterator[Scope]:
+    own = query["with"]
+    ctes = [*known]
+    for cte in own["cte_tables"] if own else ():
+        inner = [*ctes, cte] if own["recursive"] else ctes
+        yield from _of_query(cte["query"], inner, None, False)
+        ctes = [*ctes, cte]
+    with_ = _with(own, ctes)
+    yield from _of_body(query["body"], query, with_, ctes, parent, is_top)
+
+
+def _with(own: Tree, ctes: list[Tree]) -> Tree:
+    if not ctes:
+        return None
+    made = dict(own) if own else dict(_any_with())
+    made["cte_tables"] = ctes
+    made["recursive"] = True
+    return made
+
+
+def _any_with() -> Tree:
+    (statement,) = syntax.parse("WITH a AS (SELECT 1) SELECT 1")
+    return statement["Query"]["with"]
+
+
+def _of_body(
+    tree: Tree, query: Tree, with_: Tree, ctes: list[Tree], parent: Scope | None, is_top: bool
+) -> Iterator[Scope]:
+    if "SetOperation" in tree:
+        for side in ("left", "right"):
+            yield from _of_body(tree["SetOperation"][side], query, with_, ctes, parent, is_top)
+    elif "Query" in tree:
+        yield from _of_query(tree["Query"], ctes, parent, is_top)
+    elif "Select" in tree:
+        scope = Scope(tree["Select"], query, with_, parent, is_top)
+        yield scope
+        yield from _below(scope, ctes)
+
+
+def _below(scope: Scope, ctes: list[Tree]) -> Iterator[Scope]:
+    """Yield the SELECTs in the FROM, which see no columns, and in expressions, which do."""
+    in_from = list(_topmost(scope.select["from"]))
+    for query in in_from:
+        yield from _of_query(query, ctes, None, False)
+    for query in _topmost([scope.select, scope.query["order_by"]]):
+        if not any(query is each for each in in_from):
+            yield from _of_query(query, ctes, scope, False)
+
+
+class Types:
+    """Asks the engine for the types of expressions, by planning statements that are never run."""
+
+    def __init__(self, context: SessionContext, parameters: dict[str, Any] | None = None) -> None:
+        self._context = context
+        self._parameters = parameters or {}
+
+    def of(self, scope: Scope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
+        """Return the type of each expression in a SELECT; None where that cannot be told."""
+        plain = [each for each in expressions if not has_aggregate(each)]
+        grouped = [each for each in expressions if has_aggregate(each)]
+        found = {
+            id(each): type_
+            for group, is_grouped in ((plain, False), (grouped, True))
+            for each, type_ in zip(group, self._of(scope, group, is_grouped), strict=True)
+        }
+        return [found[id(each)] for each in expressions]
+
+    def name(self, scope: Scope, expression: Tree) -> str | None:
+        """Return the name that the engine gives to a column; None where that cannot be told."""
+        for each in (scope, *_around(scope)):
+            for is_grouped in (False, True):
+                schema = self._planned(each, [{"UnnamedExpr": expression}], is_grouped)
+                if schema is not None:
+                    return str(schema.names[0])
+        return None
+
+    def columns(self, scope: Scope, relations: list[Tree]) -> list[str] | None:
+        """Return the names of the columns of a FROM."""
+        (star,) = syntax.parse("SELECT *")
+        schema = self._schema(
+            syntax.select(star["Query"]["body"]["Select"]["projection"], relations, scope.with_)
+        )
+        return None if schema is None else list(schema.names)
+
+    def can_stand_alone(self, query: Tree, scope: Scope) -> bool:
+        """Tell if a subquery can be planned without the query around it."""
+        return self.schema(query, scope.with_) is not None
+
+    def schema(self, query: Tree, with_: Tree) -> pa.Schema | None:
+        """Return the schema of a query; None where it cannot be planned."""
+        known = with_["cte_tables"] if with_ else []
+        own = query["with"]["cte_tables"] if query["with"] else []
+        added = [each for each in known if not any(each is one for one in own)]
+        return self._schema(syntax.restored({"Query": {**query, "with": _with(None, added + own)}}))
+
+    def _of(
+        self, scope: Scope, expressions: Sequence[Tree], is_grouped: bool
+    ) -> list[pa.DataType | None]:
+        if not expressions:
+            return []
+        items = [_named(each, f"c{number}") for number, each in enumerate(expressions)]
+        for each in (scope, *_around(scope)):
+            schema = self._planned(each, items, is_grouped)
+            if schema is not None:
+                return list(schema.types)
+        if len(expressions) == 1:
+            return [None]
+        return [type_ for each in expressions for type_ in self._of(scope, [each], is_grouped)]
+
+    def _planned(self, scope: Scope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
+        group_by = _group_by(scope) if is_grouped else None
+        return self._schema(syntax.select(items, scope.select["from"], scope.with_, group_by))
+
+    def _schema(self, sql: str) -> pa.Schema | None:
+        try:
+            frame = self._context.sql(sql, options=_READ_ONLY, param_values=self._parameters)
+            return pa.schema(frame.schema())
+        except Exception:  # Whatever the engine says: then the type is not known.
+            return None
+
+
+def _around(scope: Scope) -> Iterator[Scope]:
+    """Yield the scope with the FROM of the queries around it beside its own."""
+    from_, outer = [*scope.select["from"]], scope.parent
+    while outer is not None:
+        from_ += outer.select["from"]
+        yield Scope({**scope.select, "from": from_}, scope.query, scope.with_, None, False)
+        outer = outer.parent
+
+
+def _named(expression: Tree, name: str) -> Tree:
+    return {"ExprWithAlias": {"expr": expression, "alias": syntax.identifier(name)}}
+
+
+def has_aggregate(expression: Tree) -> bool:
+    """Tell if an expression aggregates rows; windows that are over no aggregate do not."""
+    for each in syntax.inside(expression):
+        name = syntax.function_name(each)
+        if name in AGGREGATES and not syntax.is_windowed(each):
+            return True
+    return False
+
+
+def is_volatile(expression: Tree) -> bool:
+    return any(syntax.function_name(each) in VOLATILE for each in syntax.everything(expression))
+
+
+def has_subquery(expression: Tree) -> bool:
+    return any(map(syntax.is_query, syntax.inside(expression)))
+
+
+def groups(scope: Scope) -> list[Tree]:
+    """Return what a SELECT groups by; empty for what is not known here, such as GROUP BY ALL."""
+    group_by = scope.select["group_by"]
+    return list(group_by["Expressions"][0]) if "Expressions" in group_by else []
+
+
+def is_grouped(scope: Scope) -> bool:
+    return bool(groups(scope)) or "Expressions" not in scope.select["group_by"]
+
+
+def _group_by(scope: Scope) -> Tree:
+    """Return GROUP BY without places and names of the SELECT list, which a probe does not have."""
+    items = scope.select["projection"]
+    aliases = {
+        syntax.spelled(item["ExprWithAlias"]["alias"]): item["ExprWithAlias"]["expr"]
+        for item in items
+        if "ExprWithAlias" in item
+    }
+    made = copy.copy(scope.select["group_by"])
+    if "Expressions" not in made:
+        return None
+    made["Expressions"] = [
+        [_resolved(each, items, aliases) for each in groups(scope)],
+        *made["Expressions"][1:],
+    ]
+    return made
+
+
+def _resolved(expression: Tree, items: list[Tree], aliases: dict[str, Tree]) -> Tree:
+    place = syntax.number(expression)
+    if place is not None and 0 < place <= len(items):
+        item = items[place - 1]
+        return item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr") or expression
+    if syntax.kind(expression) == "Identifier":
+        return aliases.get(syntax.spelled(expression["Identifier"]), expression)
+    return expression

@@ -1,0 +1,48 @@
+"""The same tables under the plain engine, one node and two clusters."""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+from datafusion import SessionConfig, SessionContext
+
+from tests.differential import asking, cluster_runners, runners
+from tests.differential.asking import Runner
+from tests.differential.datasets import Dataset
+from tests.engine.known_faults import tables
+from tests.kit.clusters import EAGER
+
+RUNNERS = {
+    "one-node": runners.single_node,
+    "two-by-hash": cluster_runners.in_process(2, EAGER),
+    "two-accelerated": cluster_runners.accelerated(2, EAGER),
+}
+Ask = Callable[[str], pa.Table]
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
+    return tables.build(tmp_path_factory.mktemp("faulty"))
+
+
+@pytest.fixture(scope="session")
+def plain(faulty: Dataset) -> Ask:
+    """Ask the engine itself, with nothing of ours around it."""
+    context = SessionContext(SessionConfig().with_target_partitions(2))
+    for name in faulty.tables:
+        context.register_parquet(name, f"{faulty.folder / name}/")
+
+    def ask(sql: str) -> pa.Table:
+        frame = context.sql(sql)
+        batches = [batch.to_pyarrow() for batch in frame.execute_stream()]
+        return (
+            pa.Table.from_batches(batches) if batches else pa.schema(frame.schema()).empty_table()
+        )
+
+    return ask
+
+
+@pytest.fixture(scope="session", params=RUNNERS)
+def runner(request: pytest.FixtureRequest, faulty: Dataset) -> Iterator[Runner]:
+    with asking.opened(RUNNERS[request.param], faulty) as opened:
+        yield opened

@@ -1,0 +1,56 @@
+"""The tables over which known faults of the engine show."""
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+
+from tests.differential import datasets
+from tests.differential.datasets import SINGLE, Dataset
+
+_NAN, _INF = float("nan"), float("inf")
+_HALVES = (0.5, 0.5)
+
+
+def build(folder: Path) -> Dataset:
+    """Write each table as one or two files."""
+    for name, table in tables().items():
+        spread = _HALVES if table.num_rows > 1 else SINGLE
+        datasets.write(folder / name, table, spread, 2)
+    return Dataset("faulty", folder)
+
+
+def tables() -> dict[str, pa.Table]:
+    return {
+        "t": pa.table({
+            "k": pa.array([1, 2, 2, None, 3], pa.int64()),
+            "v": pa.array([10, 20, 30, 40, 50], pa.int64()),
+        }),
+        "u": pa.table({
+            "k": pa.array([1, 2, 2, 2, None, 4], pa.int64()),
+            "w": pa.array([1, 2, 3, 4, 5, 6], pa.int64()),
+        }),
+        "e": pa.table({"k": pa.array([], pa.int64()), "w": pa.array([], pa.int64())}),
+        "one": pa.table({"k": pa.array([7], pa.int64())}),
+        "floats": pa.table({
+            "id": pa.array(range(8), pa.int64()),
+            "g": pa.array([1, 1, 1, 2, 2, 2, 3, 3], pa.int64()),
+            "f": pa.array([_NAN, 1.0, 2.0, 1.0, _NAN, 2.0, -0.0, 0.0]),
+            "i": pa.array([1.0, _INF, 2.0, 3.0, 4.0, _NAN, 5.0, 6.0]),
+        }),
+        "big": pa.table({
+            "id": pa.array([1, 2], pa.int64()),
+            "x": pa.array([2**63 - 1, 1], pa.int64()),
+            "m": pa.array([-(2**63), 5], pa.int64()),
+            "s": pa.array([2**31 - 1, 1], pa.int32()),
+            "y": pa.array([2**64 - 1, 1], pa.uint64()),
+            "d": pa.array([Decimal("9" * 38)] * 2, pa.decimal128(38, 0)),
+        }),
+        "moments": pa.table({
+            "id": pa.array([1, 2], pa.int64()),
+            "ny": pa.array([dt.datetime(2024, 6, 1, 10), dt.datetime(2024, 6, 1, 14)]).cast(
+                pa.timestamp("us", "UTC")
+            ).cast(pa.timestamp("us", "America/New_York")),
+        }),
+    }  # fmt: skip
