@@ -259,15 +259,20 @@ def test_expired(tmp_path: Path) -> None:
               "its chunks are removed", 20)  # fmt: skip
 
 
-def test_full_disk_fails_the_job_and_nothing_else(tmp_path: Path) -> None:
+def test_job_waits_while_the_disk_is_full_and_says_so(tmp_path: Path) -> None:
     with child(tmp_path, manifest(tmp_path)) as caraway:
         # No file may grow beyond this, as on a disk that is full.
-        resource.prlimit(caraway.process.pid, resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
-        large = "SELECT value AS n FROM generate_series(1, 3000000)"
-        told = ended(caraway, submit(caraway, large))
-        assert told["error"]["error_code"] == "EXECUTION_FAILED"
-        assert "space" in told["error"]["message"]
+        before = resource.prlimit(caraway.process.pid, resource.RLIMIT_FSIZE, (1_000_000, -1))
+        large = submit(caraway, "SELECT value AS n FROM generate_series(1, 3000000)")
+
+        def waits() -> bool:
+            told = call(caraway, "GET", f"/{large}/status").json()
+            return "free or add space" in told.get("waits_for", "")
+
+        until(waits, "the job says what it waits for")
         assert ended(caraway, submit(caraway, "SELECT 1 AS a"))["status"] == "SUCCEEDED"
+        resource.prlimit(caraway.process.pid, resource.RLIMIT_FSIZE, before)
+        assert ended(caraway, large)["status"] == "SUCCEEDED"
 
 
 def test_killed_and_started_again_every_job_is_finished(tmp_path: Path) -> None:

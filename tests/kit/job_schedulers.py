@@ -229,6 +229,7 @@ class Site:
         retention_s: float = 3600.0,
         *,
         begins: bool = True,
+        full_patience_s: float = 30.0,
     ) -> Scheduler:
         """Start a scheduler; the end of the block ends it."""
         mortal = MortalStore(self.store)
@@ -246,7 +247,13 @@ class Site:
             lambda: (CatalogVersion(1), WRITABLE),
             history,
             lambda: None,
-            Pace(round_s=0.02, grace_s=0.0, expire_every_s=0.02, orphans_every_s=0.02),
+            Pace(
+                0.02,
+                0.0,
+                expire_every_s=0.02,
+                orphans_every_s=0.02,
+                full_patience_s=full_patience_s,
+            ),
         )
         working = asyncio.create_task(jobs.run())
         self._stack.push_async_callback(_end, working)

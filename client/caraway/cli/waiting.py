@@ -40,10 +40,10 @@ def how_to_fetch(query_id: str) -> str:
 
 def described(state: "QueryState") -> str:
     """What is known of the work that is done, as a person would say it; "" if nothing is."""
-    progress = state.progress
+    progress, waits_for = state.progress, str(state.document.get("waits_for") or "")
+    parts = [f"waits: {waits_for}"] if waits_for else []
     if progress is None:
-        return ""
-    parts = []
+        return ", ".join(parts)
     if progress.tasks_total:
         parts.append(f"{progress.tasks_done:,} of {progress.tasks_total:,} tasks")
     if progress.rows:

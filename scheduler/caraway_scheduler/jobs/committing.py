@@ -5,6 +5,7 @@ import logging
 from typing import Protocol
 
 from caraway_core.errors import CarawayError, ShuttingDownError
+from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Held, Job
 from caraway_scheduler.jobs.records import JobRecords
 
@@ -25,6 +26,11 @@ class Committer:
     def __init__(self, records: JobRecords, follower: Follower) -> None:
         self._records = records
         self._follower = follower
+        self._causes: dict[JobId, str] = {}
+
+    def waits_for(self, job_id: JobId) -> str:
+        """Return why a job cannot be written now; "" while it can."""
+        return self._causes.get(job_id, "")
 
     async def commit(self, held: Held, job: Job, ttl_s: float | None = None) -> Held | None:
         """Write the job; None means that it is not ours any more, and nothing was written.
@@ -36,19 +42,24 @@ class Committer:
             ShuttingDownError: the store was closed.
         """
         delay_s = _FIRST_DELAY_S
-        while True:
-            try:
-                return await self.attempt(held, job, ttl_s)
-            except ShuttingDownError:
-                raise
-            except CarawayError as exc:
-                if delay_s == _FIRST_DELAY_S:
-                    logger.warning(
-                        "a job waits for the state store",
-                        extra={"job_id": job.job_id, "status": job.status, "cause": exc.message},
-                    )
-            await asyncio.sleep(delay_s)
-            delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+        try:
+            while True:
+                try:
+                    return await self.attempt(held, job, ttl_s)
+                except ShuttingDownError:
+                    raise
+                except CarawayError as exc:
+                    self._note(job, exc.message)
+                await asyncio.sleep(delay_s)
+                delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+        finally:
+            self._causes.pop(job.job_id, None)
+
+    def _note(self, job: Job, cause: str) -> None:
+        if job.job_id not in self._causes:
+            extra = {"job_id": job.job_id, "status": job.status, "cause": cause}
+            logger.warning("a job waits for the state store", extra=extra)
+        self._causes[job.job_id] = cause
 
     async def attempt(self, held: Held, job: Job, ttl_s: float | None = None) -> Held | None:
         """Write the job once, or raise what the store raises."""

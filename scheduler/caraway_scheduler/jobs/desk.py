@@ -136,7 +136,7 @@ class Desk:
         return found
 
     async def progress(self, job: Job) -> JobProgress | None:
-        if job.status != "RUNNING":
+        if job.is_over:
             return None
         return self._foreman.progress(job.job_id) or await self._records.progress(job)
 

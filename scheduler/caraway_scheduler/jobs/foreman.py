@@ -5,6 +5,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from caraway_core import tasks as background
 from caraway_core.errors import CarawayError
@@ -65,7 +66,7 @@ class Foreman:
         self._news = asyncio.Event()
         self._may_begin = False
         self._is_stopping = False
-        self._is_away = False
+        self._trouble = ""
         self._told: dict[JobId, JobProgress] = {}
         replica.subscribe(self._heard)
 
@@ -100,8 +101,13 @@ class Foreman:
         self._news.set()
 
     def progress(self, job_id: JobId) -> JobProgress | None:
+        """Return how far a job of this process is; None for one of another process."""
         found = self._running.get(job_id)
-        return found[0].told() if found else None
+        cause = self._committer.waits_for(job_id) or self._trouble
+        if found is None:
+            return JobProgress(waits_for=cause) if cause else None
+        told = found[0].told()
+        return replace(told, waits_for=cause) if cause else told
 
     async def run(self) -> None:
         """Work until cancelled.
@@ -199,13 +205,14 @@ class Foreman:
             try:
                 async with asyncio.timeout(_ROUND_LIMIT_S):
                     await self._round()
-                self._is_away = False
+                self._trouble = ""
             except DisplacedError:
                 raise
             except (CarawayError, TimeoutError) as exc:
-                if not self._is_away:
-                    logger.warning("jobs are not looked after", extra={"cause": str(exc)})
-                self._is_away = True
+                cause = str(exc) or "the state store answers too slowly"
+                if not self._trouble:
+                    logger.warning("jobs are not looked after", extra={"cause": cause})
+                self._trouble = cause
             await asyncio.sleep(self._round_s)
             self._news.set()  # The cluster may have grown.
 

@@ -105,3 +105,5 @@ class JobProgress:
     tasks_total: int = 0
     rows: int = 0
     size_bytes: int = 0
+    waits_for: str = ""
+    """Why it does not go on now; "" while it does."""

@@ -26,7 +26,7 @@ from caraway_scheduler.jobs.owners import Owner, Owners
 from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
-from caraway_scheduler.jobs.runner import CatalogView, JobRunner, Run, now
+from caraway_scheduler.jobs.runner import FULL_PATIENCE_S, CatalogView, JobRunner, Run, now
 from caraway_scheduler.jobs.sweeping import Sweeper
 from caraway_scheduler.jobs.tallies import JobTallies
 
@@ -44,6 +44,7 @@ class Pace:
     ttl_s: float = owners.TTL_S
     expire_every_s: float = sweeping.EXPIRE_EVERY_S
     orphans_every_s: float = sweeping.ORPHANS_EVERY_S
+    full_patience_s: float = FULL_PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ async def open_jobs(
         timedelta(seconds=retention_s),
         kept_s,
         on_written,
+        pace.full_patience_s,
     )
 
     def places() -> int:

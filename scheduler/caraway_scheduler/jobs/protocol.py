@@ -60,7 +60,7 @@ class JobDesk(Protocol):
         ...
 
     async def progress(self, job: Job) -> JobProgress | None:
-        """Return how far a running job is, if that is known here."""
+        """Return how far a job is and what it waits for, if that is known here."""
         ...
 
     def read(self, job: Job, chunks: Sequence[ChunkInfo]) -> AsyncIterator[pa.RecordBatch]:

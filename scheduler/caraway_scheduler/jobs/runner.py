@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
+    DiskFullError,
     OverloadedError,
+    ResultStoreAwayError,
     ResultStoreError,
     ShuttingDownError,
 )
@@ -39,6 +41,8 @@ _CUTS = 3
 """How often an answer may be cut short by lost executors before the job fails."""
 _PATIENCE_S = 600.0
 """How long a job waits for executors when there are none."""
+FULL_PATIENCE_S = 60.0
+"""How long a job waits for a disk or store that is full or away, before it fails with that."""
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 5.0
 _MANIFESTS_KEPT = 2
@@ -55,6 +59,7 @@ class Run:
     began_at: float = field(default_factory=time.monotonic)
     query_id: QueryId | None = None
     chunks: list[StoredChunk] = field(default_factory=list)
+    waits_for: str = ""
     is_done: bool = False
     is_counted: bool = False
     """Its record says that this process has begun it."""
@@ -79,6 +84,7 @@ class Run:
             found.tasks_total,
             sum(chunk.row_count for chunk in stored),
             sum(chunk.size_bytes for chunk in stored),
+            self.waits_for,
         )
 
 
@@ -96,6 +102,7 @@ class JobRunner:
         retention: timedelta,
         kept_s: float,
         on_written: Callable[[], None] = lambda: None,
+        full_patience_s: float = FULL_PATIENCE_S,
     ) -> None:
         self._dispatch = dispatch
         self._catalog = catalog
@@ -106,6 +113,7 @@ class JobRunner:
         self._retention = retention
         self._kept_s = kept_s
         self._on_written = on_written
+        self._full_patience_s = full_patience_s
 
     def prepare(self, held: Held, span: Span) -> Run:
         return Run(held, span, self._dispatch.progress)
@@ -152,8 +160,8 @@ class JobRunner:
 
     async def _persistently(self, run: Run) -> Manifest:
         """Store the answer, anew when executors are lost, and waiting while there are none."""
-        cuts, delay_s = 0, _FIRST_DELAY_S
-        until = time.monotonic() + _PATIENCE_S
+        cuts, delay_s, began_s = 0, _FIRST_DELAY_S, time.monotonic()
+        cause: CarawayError
         while True:
             try:
                 return await self._store(run)
@@ -161,17 +169,27 @@ class JobRunner:
                 cuts += 1
                 if cuts == _CUTS or run.job.writes:
                     raise
+                continue
             except (OverloadedError, ShuttingDownError) as exc:
                 # Refused before anything was done.
-                if time.monotonic() + delay_s > until:
+                cause, patience_s = exc, _PATIENCE_S
+            except (DiskFullError, ResultStoreAwayError) as exc:
+                if run.job.writes:
                     raise
-                logger.info("job waits", extra={"job_id": run.job.job_id, "cause": exc.message})
-                await asyncio.sleep(delay_s)
-                delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+                cause, patience_s = exc, self._full_patience_s
+                # What is stored of it takes room that is missing.
+                await self._discard(run)
+            if time.monotonic() - began_s + delay_s > patience_s:
+                raise cause
+            logger.info("job waits", extra={"job_id": run.job.job_id, "cause": cause.message})
+            run.waits_for = cause.message
+            await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
 
     async def _store(self, run: Run) -> Manifest:
         job, request = run.job, run.job.request
         run.query_id, run.chunks = new_query_id(), []
+        run.waits_for = ""
         placeholders.find(request.sql).check(request.parameters)
         _, writable = self._catalog()
         statement = Statement(

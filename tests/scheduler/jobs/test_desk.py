@@ -3,10 +3,12 @@
 import asyncio
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from caraway_core.errors import (
+    DiskFullError,
     ExecutionError,
     InvalidQueryError,
     JobConflictError,
@@ -14,10 +16,12 @@ from caraway_core.errors import (
     OverloadedError,
     ShuttingDownError,
     StateAwayError,
+    StateFullError,
 )
 from caraway_core.ids import JobId
 from tests.kit.deadlines import eventually
-from tests.kit.job_schedulers import ADA, BOB, site
+from tests.kit.disks import disk_with_room_for
+from tests.kit.job_schedulers import ADA, BOB, MortalStore, site
 
 NUMBERS = "SELECT value AS n FROM generate_series(1, 25000)"
 
@@ -126,6 +130,62 @@ async def test_job_waits_for_executors(tmp_path: Path) -> None:
         job = await one.ended((await one.submit("SELECT 1")).job_id)
         assert job.status == "SUCCEEDED"
         assert len(one.dispatch.executed) == 2
+
+
+async def test_job_waits_for_room_on_a_full_disk_and_says_so(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler()
+        one.dispatch.may_begin.clear()
+        job = await one.submit("SELECT value FROM generate_series(1, 300000)")
+        with disk_with_room_for(300_000):
+            one.dispatch.may_begin.set()
+
+            async def look() -> bool:
+                running = await one.jobs.desk.find(ADA.id, job.job_id)
+                told = await one.jobs.desk.progress(running)
+                return told is not None and "free or add space" in told.waits_for
+
+            await eventually(look, "the job says what it waits for")
+        assert (await one.ended(job.job_id)).status == "SUCCEEDED"
+
+
+async def test_job_fails_with_the_cause_when_the_disk_stays_full(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler(full_patience_s=0.0)
+        one.dispatch.fails = [DiskFullError("the disk is full")]
+        job = await one.ended((await one.submit("SELECT 1")).job_id)
+        assert job.status == "FAILED"
+        assert job.error is not None and job.error.message == "the disk is full"
+
+
+async def test_job_that_cannot_be_written_says_what_it_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler(begins=False)
+        job = await one.submit("SELECT 1")
+        write = MortalStore.compare_and_set
+
+        async def full(self: Any, key: str, *rest: Any, **more: Any) -> Any:
+            # What is written in the place of something else may still have room.
+            if key.startswith("jobs/"):
+                raise StateFullError("the state store is full")
+            return await write(self, key, *rest, **more)
+
+        monkeypatch.setattr(MortalStore, "compare_and_set", full)
+        with pytest.raises(StateFullError):
+            await one.submit("SELECT 2")
+        one.jobs.begin()
+
+        async def look() -> bool:
+            pending = await one.jobs.desk.find(ADA.id, job.job_id)
+            told = await one.jobs.desk.progress(pending)
+            assert pending.status == "PENDING"
+            return told is not None and told.waits_for == "the state store is full"
+
+        await eventually(look, "the job says what it waits for")
+        monkeypatch.setattr(MortalStore, "compare_and_set", write)
+        assert (await one.ended(job.job_id)).status == "SUCCEEDED"
 
 
 async def test_cancel_stops_a_running_job_and_is_final(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ STATUS: Schema = {
     "responses": {
         200: _answer(
             "The state of the query; how far it is, while it runs and where that is known.",
-            _object(("query_id", "status"), **_STATE, progress=_PROGRESS),
+            _object(("query_id", "status"), **_STATE, progress=_PROGRESS, waits_for=_TEXT),
         ),
         **_UNKNOWN,
     }

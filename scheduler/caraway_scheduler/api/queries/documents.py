@@ -34,7 +34,9 @@ def submitted(job: Job) -> Document:
 
 def status(job: Job, progress: JobProgress | None) -> Document:
     document = _state(job)
-    if progress is not None:
+    if progress is not None and progress.waits_for and not job.is_over:
+        document["waits_for"] = progress.waits_for
+    if progress is not None and job.status == "RUNNING":
         document["progress"] = {
             "stages_done": progress.stages_done,
             "stages_total": progress.stages_total,

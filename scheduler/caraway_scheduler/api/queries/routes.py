@@ -85,7 +85,7 @@ async def status(
         job = await streaming.unless_gone(request, waiting)
     else:
         job = await _find(request, desk, query_id)
-    progress = await desk.progress(job) if job.status == "RUNNING" else None
+    progress = await desk.progress(job)
     return JSONResponse(documents.status(job, progress))
 
 
