@@ -17,6 +17,7 @@ from caraway_engine import (
     plan_facts,
     scalars,
     statements,
+    viewing,
 )
 from caraway_engine.known_faults import Planned
 from caraway_engine.plans import KeptPlans, Plan, Startable
@@ -80,9 +81,8 @@ class StatementPlanner:
 
     def recall(self, statement: Statement) -> distribution.Analysis | None:
         """Return what `analyse` found before, if it did; never blocks."""
-        if not _is_kept(statement):
-            return None
-        plan = self._kept.recall(statement.sql)
+        key = _key(statement)
+        plan = self._kept.recall(key) if key else None
         return self._kept.analysis(plan) if plan else None
 
     def probed(self, sql: str) -> tuple[Substrait, pa.Schema]:
@@ -93,7 +93,8 @@ class StatementPlanner:
         """
         context = self._contexts.main
         try:
-            dataframe = context.sql(sql, options=READ_ONLY)
+            with viewing.without_sources():
+                dataframe = context.sql(sql, options=READ_ONLY)
             encoded = Producer.to_substrait_plan(dataframe.logical_plan(), context).encode()
             plan = Substrait()
             plan.ParseFromString(encoded)
@@ -111,18 +112,20 @@ class StatementPlanner:
     def _plan(self, statement: Statement) -> Plan:
         found = placeholders.find(statement.sql)
         found.check(statement.parameters)
-        if _is_kept(statement) and (plan := self._kept.recall(statement.sql)):
+        key = _key(statement)
+        if key and (plan := self._kept.recall(key)):
             return plan
         values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
-            framed = self._framed(found.sql, options, values)
-            dataframe = framed.dataframe
-            facts = plan_facts.of(dataframe.logical_plan())
-            is_product = self._registered.is_product(dataframe, facts)
-            if is_product:
-                serial = self._contexts.serial
-                dataframe = serial.sql(framed.sql, options=options, param_values=values)
+            with viewing.limits_of(statement):
+                framed = self._framed(found.sql, options, values)
+                dataframe = framed.dataframe
+                facts = plan_facts.of(dataframe.logical_plan())
+                is_product = self._registered.is_product(dataframe, facts)
+                if is_product:
+                    serial = self._contexts.serial
+                    dataframe = serial.sql(framed.sql, options=options, param_values=values)
         except BaseException as exc:
             raise _refined(self._registered.translate(exc, planning=True), statement) from exc
         statements.check(facts, statement.writable)
@@ -134,8 +137,8 @@ class StatementPlanner:
             )
         files, stored = self._registered.files(facts), self._registered.stored(facts)
         plan = Plan(dataframe, facts, effect, is_product, files, stored, sql=framed.sql)
-        if _is_kept(statement) and plan.effect.reads_only_catalog:
-            self._kept.remember(statement.sql, plan)
+        if key and plan.effect.reads_only_catalog:
+            self._kept.remember(key, plan)
         return plan
 
     def _framed(self, sql: str, options: SQLOptions, values: dict[str, pa.Scalar]) -> Planned:
@@ -162,17 +165,18 @@ class StatementPlanner:
         self, statement: Statement, plan: Plan, views: Shown, *, has_changes: bool
     ) -> Plan:
         """Plan a statement over its tables as they are with their logs."""
-        cacheable = _is_kept(statement)
-        if cacheable and (known := self._positions.recall(statement.sql, views)):
+        key = _key(statement)
+        if key and (known := self._positions.recall(key, views)):
             return known
         values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
-            logical = self._positions.planned(
-                views,
-                plan.sql,
-                lambda context: context.sql(plan.sql, options=options, param_values=values),
-            )
+            with viewing.limits_of(statement):
+                logical = self._positions.planned(
+                    views,
+                    plan.sql,
+                    lambda context: context.sql(plan.sql, options=options, param_values=values),
+                )
             context = self._contexts.serial if plan.is_product else self._contexts.main
             dataframe = context.create_dataframe_from_logical_plan(logical)
         except BaseException as exc:
@@ -180,13 +184,19 @@ class StatementPlanner:
         reads_only_catalog = plan.effect.reads_only_catalog and not has_changes
         effect = replace(plan.effect, reads_only_catalog=reads_only_catalog)
         made = replace(plan, dataframe=dataframe, effect=effect, views=views)
-        if cacheable and plan.effect.reads_only_catalog:
-            self._positions.remember(statement.sql, made)
+        if key and plan.effect.reads_only_catalog:
+            self._positions.remember(key, made)
         return made
 
 
-def _is_kept(statement: Statement) -> bool:
-    return not statement.parameters and not statement.writable
+def _key(statement: Statement) -> str | None:
+    """Return under what a plan is kept; None: it is not, since it is of this statement alone.
+
+    The runtime's own statements name what those of users, in the same words, must not find.
+    """
+    if statement.parameters or statement.writable or statement.sources:
+        return None
+    return statement.sql if statement.sources is not None else f"own: {statement.sql}"
 
 
 def _refined(error: QueryError, statement: Statement) -> QueryError:

@@ -9,6 +9,7 @@ from datafusion.catalog import Table
 
 from caraway_core.errors import CarawayError, InvalidQueryError, QueryError, TableNotFoundError
 from caraway_core.ids import TableName
+from caraway_core.manifest.names import SOURCE_SCHEMA
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec, ViewTable
 from caraway_engine import (
@@ -21,12 +22,12 @@ from caraway_engine import (
     presence,
     stored,
     tables,
+    viewing,
 )
 from caraway_engine.contexts import CATALOG, Contexts, EngineSettings
 from caraway_engine.held import Chunks, NoChunks
 from caraway_engine.plan_facts import PlanFacts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
-from caraway_engine.system_tables import SystemSchema
 from caraway_engine.versions import Versions
 
 READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
@@ -49,9 +50,8 @@ class Registered:
         measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
         self.contexts = Contexts(settings, measured=measured)
         for context in self.contexts:
-            catalog = context.catalog(CATALOG)
-            catalog.register_schema("runtime", SystemSchema(snapshot.system))
-            catalog.register_schema(INPUT_SCHEMA, self.inputs)
+            self._add_schemas(context)
+            context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
         self.lacking: dict[TableName, TableName] = {}
         """The table that a view lacks, of each view that cannot be planned for want of one."""
         self._view_reads: dict[TableName, frozenset[TableName]] = {}
@@ -84,7 +84,7 @@ class Registered:
     def scratch(self) -> SessionContext:
         """Make a context that only plans, and that sees what the others see."""
         context = self.contexts.scratch()
-        context.catalog(CATALOG).register_schema("runtime", SystemSchema(self.snapshot.system))
+        self._add_schemas(context)
         for name, (_, table) in self.installed.items():
             contexts.register(context, name, table)
         return context
@@ -116,8 +116,14 @@ class Registered:
             return exc
         if isinstance(exc, KeyboardInterrupt | SystemExit):
             raise exc
-        names = [*self.installed, *(f"runtime.{name}" for name in self.snapshot.system)]
+        known = (name for name in self.installed if not viewing.is_source(name))
+        names = [*known, *(f"runtime.{name}" for name in self.snapshot.system)]
         return failures.translate(exc, tables=names, planning=planning)
+
+    def _add_schemas(self, context: SessionContext) -> None:
+        catalog = context.catalog(CATALOG)
+        catalog.register_schema("runtime", viewing.SystemSchema(self.snapshot.system))
+        catalog.register_schema(SOURCE_SCHEMA, viewing.SourceSchema())
 
     def _reads(self, facts: PlanFacts) -> frozenset[TableName]:
         if not facts.is_complete:
@@ -165,9 +171,10 @@ class Registered:
     def _add_view(self, name: TableName, view: ViewTable) -> None:
         try:
             context = self.contexts.main
-            framed = known_faults.planned(
-                context, view.sql, lambda text: context.sql(text, options=READ_ONLY)
-            )
+            with viewing.without_sources():
+                framed = known_faults.planned(
+                    context, view.sql, lambda text: context.sql(text, options=READ_ONLY)
+                )
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
             if facts.reads_system:

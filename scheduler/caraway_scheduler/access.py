@@ -1,4 +1,4 @@
-"""Who is asking, and what they may do."""
+"""Principals: the callers of the API, and what they may do."""
 
 import hashlib
 import hmac
@@ -14,9 +14,16 @@ class Principal:
 
     id: PrincipalId
     may_write: bool
+    is_admin: bool = False
+    """It sees what all principals ask for in `runtime.task_history`."""
+
+    @property
+    def viewer(self) -> PrincipalId | None:
+        """The principal whose rows it sees; None stands for everybody's."""
+        return None if self.is_admin else self.id
 
 
-ANONYMOUS = Principal(PUBLIC, may_write=True)
+ANONYMOUS = Principal(PUBLIC, may_write=True, is_admin=True)
 """Everybody, where no keys are configured."""
 
 
@@ -25,7 +32,14 @@ class Keyring:
 
     def __init__(self, keys: Iterable[tuple[str, str]]) -> None:
         self._principals = [
-            (digest, Principal(PrincipalId(f"key-{digest.hex()[:12]}"), mode == "rw"))
+            (
+                digest,
+                Principal(
+                    PrincipalId(f"key-{digest.hex()[:12]}"),
+                    may_write=mode in ("rw", "admin"),
+                    is_admin=mode == "admin",
+                ),
+            )
             for key, mode in keys
             if key and (digest := _digest(key))
         ]

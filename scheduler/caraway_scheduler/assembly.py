@@ -104,8 +104,8 @@ def services(
         data.cache,
         {
             TableName("task_history"): history.table,
-            TableName("executors"): lambda: listing.table(dispatch.executors()),
-            TableName("partitions"): lambda: partitions(),
+            TableName("executors"): lambda _viewer: listing.table(dispatch.executors()),
+            TableName("partitions"): lambda _viewer: partitions(),
         },
         settings.dataset_load_parallelism or max(4, _cores(settings)),
     )

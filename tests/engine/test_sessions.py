@@ -15,7 +15,7 @@ from caraway_core.errors import (
     QueryForbiddenError,
     TableNotFoundError,
 )
-from caraway_core.ids import TableName
+from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.dispatch import Statement
 from caraway_engine.contexts import EngineSettings
 from caraway_engine.sessions import Session
@@ -112,7 +112,7 @@ async def test_qualified_names_make_schemas() -> None:
 async def test_system_tables_show_the_moment_and_are_never_cached() -> None:
     calls: list[int] = []
 
-    def make() -> pa.Table:
+    def make(_viewer: PrincipalId | None) -> pa.Table:
         calls.append(1)
         return pa.table({"n": [len(calls)]})
 

@@ -12,6 +12,8 @@ import httpx
 
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
+from caraway_core.ids import new_query_id
+from caraway_core.protocols.dispatch import Statement
 from caraway_scheduler import app, assembly
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.services import Services
@@ -35,6 +37,11 @@ class Running:
             content=sql.encode(),
             headers={"content-type": "text/plain", "accept": accept, **headers},
         )
+
+    async def own(self, sql: str) -> list[dict[str, Any]]:
+        """Run a statement as the runtime runs its own: it may name the sources of datasets."""
+        stream = await self.services.dispatch.execute(new_query_id(), Statement(sql, {}))
+        return [row async for batch in stream for row in batch.to_pylist()]
 
 
 @asynccontextmanager

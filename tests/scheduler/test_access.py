@@ -1,9 +1,9 @@
 import pytest
 
 from caraway_core.ids import PUBLIC
-from caraway_scheduler.access import Keyring, presented_key
+from caraway_scheduler.access import ANONYMOUS, Keyring, presented_key
 
-KEYS = Keyring([("reader", "ro"), ("writer", "rw"), ("", "rw")])
+KEYS = Keyring([("reader", "ro"), ("writer", "rw"), ("", "rw"), ("root", "admin")])
 
 
 def test_keys_say_who_and_what() -> None:
@@ -12,6 +12,14 @@ def test_keys_say_who_and_what() -> None:
     assert writer is not None and writer.may_write
     assert len({reader.id, writer.id, PUBLIC}) == 3
     assert "reader" not in reader.id
+
+
+def test_administrators_write_and_see_the_rows_of_all() -> None:
+    root, writer = KEYS.find("root"), KEYS.find("writer")
+    assert root is not None and writer is not None
+    assert (root.may_write, root.is_admin, root.viewer) == (True, True, None)
+    assert (writer.is_admin, writer.viewer) == (False, writer.id)
+    assert ANONYMOUS.viewer is None
 
 
 @pytest.mark.parametrize("key", ["", "readers", "READER", "é"])

@@ -2,11 +2,13 @@
 
 from typing import Literal
 
-Access = Literal["ro", "rw"]
+Access = Literal["ro", "rw", "admin"]
+_WRITING: tuple[Access, ...] = ("rw", "admin")
 
 
 def split_key(expanded: str) -> tuple[str, Access]:
     """Split a key, with its secrets filled in, from its suffix; none means read-only."""
-    if expanded.endswith(":rw"):
-        return expanded.removesuffix(":rw"), "rw"
+    for access in _WRITING:
+        if expanded.endswith(f":{access}"):
+            return expanded.removesuffix(f":{access}"), access
     return expanded.removesuffix(":ro"), "ro"

@@ -4,7 +4,9 @@ import re
 import string
 from dataclasses import dataclass
 
-RESERVED_SCHEMAS = frozenset({"runtime", "information_schema"})
+SOURCE_SCHEMA = "caraway_source"
+"""Holds the sources of accelerated datasets, for statements of the runtime alone."""
+RESERVED_SCHEMAS = frozenset({"runtime", "information_schema", SOURCE_SCHEMA})
 
 _PART = r'(?:"(?:[^"]|"")*"|[^".]*)'
 _NAME = re.compile(rf"({_PART})(?:\.({_PART}))?")

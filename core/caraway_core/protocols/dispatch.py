@@ -7,13 +7,13 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from caraway_core.changes import Log, Logs
-from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
 Scalar = None | bool | int | float | str | list[Any]
-SystemTable = Callable[[], pa.Table]
-"""Makes the present content of a `runtime.*` table; called when a query reads it."""
+SystemTable = Callable[[PrincipalId | None], pa.Table]
+"""Makes the present content of a `runtime.*` table, as a principal may see it; None sees all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Statement:
     With `store` the rows are stored where they are made, and word of the chunks comes back.
     Work `in_background` never takes a place that a statement with a waiting reader could have.
     Of datasets with a log `logs` says how far it counts; the dispatch sees to that.
+    `viewer` is the principal whose rows system tables show; None sees those of everybody.
+    `sources` names the sources of accelerated datasets that it may read; None: all of them.
     """
 
     sql: str
@@ -51,6 +53,8 @@ class Statement:
     store: StoreOrder | None = None
     in_background: bool = False
     logs: Logs = field(default_factory=dict, repr=False)
+    viewer: PrincipalId | None = None
+    sources: frozenset[TableName] | None = None
 
 
 class BatchStream(Protocol):

@@ -25,6 +25,7 @@ from caraway_core.protocols.dispatch import (
 )
 from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration import texts
+from caraway_scheduler.catalog.states import source_of
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,9 @@ class SourceDispatch:
         if statement.writable and sources.taking:
             found = texts.insertion(statement.sql, sources.taking)
             if found is not None:
-                inserted = replace(statement, sql=found.sql)
+                inserted = replace(
+                    statement, sql=found.sql, sources=frozenset({source_of(found.dataset)})
+                )
                 stream = await self._inner.execute(query_id, inserted)
                 return _Inserted(stream, found.dataset, known.refreshed)
         stream = await self._inner.execute(query_id, statement)
@@ -88,7 +91,8 @@ class SourceDispatch:
         sql = texts.over_sources(statement.sql, sources.answering, sources.views)
         if sql is None:
             return stream
-        again = replace(statement, sql=sql)
+        visible = frozenset(map(source_of, sources.answering))
+        again = replace(statement, sql=sql, sources=visible)
         return _Answered(stream, lambda: self._inner.execute(query_id, again))
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:

@@ -7,12 +7,11 @@ from typing import Literal
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
+from caraway_core.manifest.names import SOURCE_SCHEMA
 from caraway_core.tables import StoredTable, TableSpec
 
 ReadyState = Literal["on_load", "on_registration"]
 Status = Literal["initializing", "ready", "disabled", "error", "refreshing", "shuttingdown"]
-SOURCES = "caraway_source"
-"""The schema in which the sources of accelerated datasets can be read themselves."""
 
 
 @dataclass(slots=True)
@@ -77,4 +76,4 @@ class ViewState:
 
 def source_of(name: TableName) -> TableName:
     """Return the name under which the source of an accelerated dataset is read."""
-    return TableName(f"{SOURCES}.{name.replace('.', '__')}")
+    return TableName(f"{SOURCE_SCHEMA}.{name.replace('.', '__')}")

@@ -29,6 +29,7 @@ def recorder(history: TaskHistory) -> Callable[[Ran], None]:
                     "bytes_produced": str(ran.size_bytes),
                 },
                 node_id=ran.executor_id,
+                principal=span.principal,
             )
         )
 

@@ -5,6 +5,8 @@ import secrets
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from caraway_core.ids import PrincipalId
+
 _TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 _NO_TRACE = "0" * 32
 _NO_SPAN = "0" * 16
@@ -17,13 +19,15 @@ class Span:
     trace_id: str
     span_id: str
     parent_span_id: str | None = None
+    principal: PrincipalId | None = None
+    """Who asked for the work; None: the runtime itself, or nobody knows yet."""
 
     @property
     def traceparent(self) -> str:
         return f"00-{self.trace_id}-{self.span_id}-01"
 
     def child(self) -> "Span":
-        return Span(self.trace_id, secrets.token_hex(8), self.span_id)
+        return Span(self.trace_id, secrets.token_hex(8), self.span_id, self.principal)
 
 
 def start(traceparent: str | None) -> Span:

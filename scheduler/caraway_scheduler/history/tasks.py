@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from caraway_core.ids import NodeId
+from caraway_core.ids import NodeId, PrincipalId
 from caraway_scheduler.history.spans import Span
 
 _NS = 1_000_000_000
@@ -45,6 +45,8 @@ class TaskRecord:
     labels: Mapping[str, str] = field(default_factory=dict)
     node_id: str | None = None
     """Where it ran; None stands for this process."""
+    principal: PrincipalId | None = None
+    """Whose statement it was part of; None: work of the runtime itself."""
 
     @property
     def duration_ms(self) -> float:
@@ -96,10 +98,12 @@ class TaskHistory:
         while self._records and self._records[0].end_ns < oldest:
             self._records.popleft()
 
-    def table(self) -> pa.Table:
-        """Return the present content, the oldest first."""
+    def table(self, viewer: PrincipalId | None) -> pa.Table:
+        """Return the tasks of a principal, the oldest first; None: all tasks."""
         self.prune()
-        records = list(self._records)
+        records = [
+            record for record in self._records if viewer is None or record.principal == viewer
+        ]
         columns = [
             [record.span.trace_id for record in records],
             [record.span.span_id for record in records],

@@ -185,4 +185,5 @@ def _record(run: Run, job: Job) -> TaskRecord:
             "job_status": job.status,
             "rows_produced": str(rows),
         },
+        principal=job.principal,
     )

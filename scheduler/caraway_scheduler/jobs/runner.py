@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from caraway_core.errors import (
@@ -16,7 +16,7 @@ from caraway_core.errors import (
     ResultStoreError,
     ShuttingDownError,
 )
-from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
+from caraway_core.ids import PUBLIC, CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Dispatch, Progress, Statement
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import (
@@ -131,7 +131,7 @@ class JobRunner:
         if began is None:
             return None
         run.is_counted = True
-        spans.current.set(run.span)
+        spans.current.set(replace(run.span, principal=run.job.principal))
         try:
             manifest = await self._in_time(run)
         except Exception as exc:
@@ -199,6 +199,8 @@ class JobRunner:
             writable=frozenset() if job.is_read_only else writable,
             store=StoreOrder(self._place, job.result_key, request.maximum_size),
             in_background=True,
+            viewer=None if job.principal == PUBLIC else job.principal,
+            sources=frozenset(),
         )
 
         def told(words: list[StoredChunk]) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 import pyarrow as pa
@@ -87,7 +87,7 @@ class QueryService:
         """
         statement, key = self._statement(request)
         since = self.cache.clears if self.cache is not None else 0
-        spans.current.set(request.span)
+        spans.current.set(replace(request.span, principal=request.principal.id))
         run = _Run(self, request, self._timeouts)
         self.active.add(run.query)
         try:
@@ -134,6 +134,8 @@ class QueryService:
             parameters=request.parameters,  # type: ignore[arg-type] # checked when they are bound
             may_write=may_write,
             writable=writable if may_write else frozenset(),
+            viewer=request.principal.viewer,
+            sources=frozenset(),
         )
         if self.cache is None:
             return statement, None
@@ -197,6 +199,7 @@ class QueryService:
                 if self._history.settings.captures_output
                 else None,
                 labels=labels,
+                principal=request.principal.id,
             )
         )
 

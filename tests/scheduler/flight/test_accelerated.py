@@ -22,7 +22,7 @@ async def test_what_is_inserted_is_read_by_the_next_statement(tmp_path: Path) ->
                 assert made.to_pylist() == [{"count": 1}]
                 found = await server.ask(query("SELECT count(*) AS n FROM orders"))
                 assert found.to_pylist() == [{"n": number}]
-                behind = await runtime.sql("SELECT count(*) AS n FROM caraway_source.orders")
-                assert behind.json() == [{"n": number}]
+                behind = await runtime.own("SELECT count(*) AS n FROM caraway_source.orders")
+                assert behind == [{"n": number}]
         finally:
             await endpoint.stop(5)

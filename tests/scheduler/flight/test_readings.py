@@ -52,7 +52,7 @@ async def test_answer_that_nobody_fetches_is_ended(monkeypatch: pytest.MonkeyPat
         query_id = await room.open(reading(server.services, MILLION))
         await server.idle()
         assert room.take(query_id, ANONYMOUS.id) is None
-        (error,) = server.services.history.table().column("error_message").to_pylist()
+        (error,) = server.services.history.table(None).column("error_message").to_pylist()
         assert error == "the client did not fetch the rows"
 
 

@@ -116,7 +116,7 @@ async def test_reader_that_goes_away_ends_the_statement() -> None:
     async with serving() as server:
         assert await server.ask(read_some) > 0
         await server.idle()
-        (error,) = server.services.history.table().column("error_message").to_pylist()
+        (error,) = server.services.history.table(None).column("error_message").to_pylist()
         assert error == "the client went away"
         # Rows that nobody read were not made either.
         assert server.services.tallies.query_returned_rows[("flight",)] < 10_000_000
@@ -217,7 +217,7 @@ async def test_history_knows_the_client() -> None:
     )
     async with serving() as server:
         await server.ask(query("SELECT 1", options))
-        tasks = server.services.history.table()
+        tasks = server.services.history.table(None)
     assert tasks.column("trace_id").to_pylist() == [trace]
     (labels,) = tasks.column("labels").to_pylist()
     assert {("user_agent", "js 1.0 (linux)"), ("protocol", "flight")} <= set(labels)

@@ -27,7 +27,7 @@ def history(settings: HistorySettings | None = None) -> tuple[TaskHistory, Clock
 def test_table_has_the_columns_of_the_reference_and_the_values() -> None:
     tasks, _ = history()
     tasks.add(record(99))
-    row = tasks.table().to_pylist()[0]
+    row = tasks.table(None).to_pylist()[0]
     assert list(row) == [
         "trace_id", "span_id", "parent_span_id", "task", "input", "captured_output", "start_time",
         "end_time", "execution_duration_ms", "error_message", "labels", "node_id",
@@ -41,7 +41,7 @@ def test_old_records_are_forgotten() -> None:
     tasks.add(record(99))
     tasks.add(record(105))
     clock.now = 110 * SECOND
-    assert tasks.table().num_rows == 1
+    assert tasks.table(None).num_rows == 1
     assert len(tasks) == 1
 
 
@@ -58,7 +58,7 @@ def test_short_statements_are_left_out_below_the_least_duration() -> None:
     tasks.add(record(99, took_s=0.1))
     tasks.add(record(99, took_s=0.6))
     tasks.add(record(99, task="health", took_s=0.1))
-    assert [row["task"] for row in tasks.table().to_pylist()] == ["sql_query", "health"]
+    assert [row["task"] for row in tasks.table(None).to_pylist()] == ["sql_query", "health"]
 
 
 @pytest.mark.parametrize(

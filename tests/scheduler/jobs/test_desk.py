@@ -405,9 +405,9 @@ async def test_history_tells_of_jobs(tmp_path: Path) -> None:
         job = await one.ended((await one.submit("SELECT 1")).job_id)
 
         async def told() -> bool:
-            return bool(one.history.table().num_rows == 1)
+            return bool(one.history.table(None).num_rows == 1)
 
         await eventually(told, "the job is in the history")
-        row = one.history.table().select(["task", "labels"]).to_pylist()[0]
+        row = one.history.table(None).select(["task", "labels"]).to_pylist()[0]
         assert row["task"] == "sql_query"
         assert dict(row["labels"])["job_id"] == job.job_id

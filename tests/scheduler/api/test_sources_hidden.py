@@ -1,0 +1,130 @@
+"""The source behind an accelerated dataset: the runtime reads it, users do not know of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit.runtime import Running, running
+from tests.scheduler.api.test_acceleration import at_version
+
+MANIFEST = """
+        runtime:
+          auth: {api-key: {keys: ["writer:rw", "root:admin"]}}
+        datasets:
+          - from: memory:orders
+            name: orders
+            access: read_write
+            columns: [{name: id, type: bigint}, {name: v, type: text}]
+            acceleration: {enabled: true, on_zero_results: use_source}
+          - from: memory:sales
+            name: sales.orders
+            columns: [{name: id, type: bigint}]
+            acceleration: {enabled: true}
+        views:
+          - {name: around, sql: SELECT * FROM caraway_source.orders}
+"""
+NAMES = [
+    "caraway_source.orders", '"caraway_source"."orders"', "CARAWAY_SOURCE.orders",
+    "Caraway_Source.Orders", "caraway.caraway_source.orders",
+    '"caraway"."caraway_source"."orders"', "caraway_source.sales__orders",
+    "caraway_source . orders", "caraway_source/**/.orders",
+]  # fmt: skip
+STATEMENTS = [
+    "SELECT * FROM {}", "SELECT id FROM {} AS t WHERE id > 1", "EXPLAIN SELECT * FROM {}",
+    "EXPLAIN ANALYZE SELECT * FROM {}", "WITH t AS (SELECT * FROM {}) SELECT * FROM t",
+    "WITH caraway_source AS (SELECT 1) SELECT * FROM {}",
+    "SELECT (SELECT count(*) FROM {})", "SELECT * FROM orders WHERE id IN (SELECT id FROM {})",
+    "SELECT * FROM orders WHERE EXISTS (SELECT 1 FROM {})", "SELECT 1 UNION ALL SELECT id FROM {}",
+    "SELECT * FROM orders JOIN LATERAL (SELECT * FROM {}) AS t ON true", "TABLE {}",
+    "INSERT INTO {} VALUES (1, 'a')", "EXPLAIN INSERT INTO {} VALUES (1, 'a')",
+    "DESCRIBE {}", "SHOW COLUMNS FROM {}", "SHOW CREATE TABLE {}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", ["writer", "root"])
+async def test_no_statement_of_a_user_reaches_it(tmp_path: Path, key: str) -> None:
+    async with running(tmp_path, MANIFEST) as runtime:
+        runtime.api.headers["x-api-key"] = key
+        await at_version(runtime, 1)
+        for name in NAMES:
+            for statement in STATEMENTS:
+                sql = statement.format(name)
+                answer = await runtime.sql(sql)
+                assert answer.status_code in (400, 403), (sql, answer.text)
+                assert (
+                    "Known tables" not in answer.text
+                    or "caraway_source" not in (answer.text.partition("Known tables")[2])
+                )
+        # The runtime's own plan of the same words is of no use to a user.
+        own = "SELECT * FROM caraway_source.orders"
+        assert await runtime.own(own) == []
+        assert (await runtime.sql(own)).status_code == 400
+
+
+async def test_refusal_is_that_of_a_table_that_does_not_exist(tmp_path: Path) -> None:
+    async with running(tmp_path, MANIFEST) as runtime:
+        runtime.api.headers["x-api-key"] = "writer"
+        await at_version(runtime, 1)
+        answer = await runtime.sql("SELECT * FROM caraway_source.orders")
+        assert answer.status_code == 400
+        assert answer.text.startswith("table 'caraway_source.orders' not found")
+        submitted = await runtime.api.post(
+            "/v1/queries", json={"sql": "SELECT * FROM caraway_source.orders"}
+        )
+        state = await _ended(runtime, submitted.json()["query_id"])
+        assert state["error"]["error_code"] == "SUBMISSION_FAILED"
+        for call in (
+            runtime.api.post("/v1/datasets/caraway_source.orders/acceleration/refresh"),
+            runtime.api.get("/v1/datasets/caraway_source.orders/acceleration"),
+            runtime.api.post("/v1/datasets/caraway_source.orders/cdc", content=b"{}"),
+        ):
+            assert (await call).status_code in (400, 404)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT table_schema FROM information_schema.tables",
+        "SELECT table_schema FROM information_schema.columns",
+        "SELECT table_name FROM information_schema.views",
+        "SHOW TABLES",
+        "SHOW ALL",
+        "SELECT * FROM runtime.partitions",
+        "SELECT * FROM runtime.executors",
+    ],
+)
+async def test_no_listing_names_it(tmp_path: Path, sql: str) -> None:
+    async with running(tmp_path, MANIFEST) as runtime:
+        runtime.api.headers["x-api-key"] = "root"
+        await at_version(runtime, 1)
+        answer = await runtime.sql(sql)
+        assert answer.status_code == 200, answer.text
+        assert "caraway_source" not in answer.text
+        listed = await runtime.api.get("/v1/datasets?status=true")
+        assert "caraway_source" not in listed.text
+
+
+async def test_view_over_it_is_an_error_of_the_view(tmp_path: Path) -> None:
+    async with running(tmp_path, MANIFEST) as runtime:
+        [view] = runtime.services.catalog.views.values()
+        assert view.error is not None and "not found" in view.error.message
+
+
+@pytest.mark.parametrize(
+    "sql",
+    ["SELECT v FROM order", "SELECT * FROM caraway_sorce.orders", "SELECT nothing FROM orders"],
+)
+async def test_errors_do_not_suggest_it(tmp_path: Path, sql: str) -> None:
+    async with running(tmp_path, MANIFEST) as runtime:
+        runtime.api.headers["x-api-key"] = "writer"
+        await at_version(runtime, 1)
+        answer = await runtime.sql(sql)
+        assert answer.status_code == 400
+        assert "caraway_source" not in answer.text
+
+
+async def _ended(runtime: Running, query_id: str) -> dict[str, dict[str, str]]:
+    state = {"status": "PENDING"}
+    while state["status"] in ("PENDING", "RUNNING"):
+        state = (await runtime.api.get(f"/v1/queries/{query_id}/status?wait=10")).json()
+    return state  # type: ignore[return-value] # JSON
