@@ -76,6 +76,7 @@ class Accelerated:
         self._change_source = partial(surroundings.change_source, dataset)
         self._tasks = tasks.Tasks()
         self._is_following = False
+        self._predecessor: Accelerated | None = None
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
         self.upkeep = Upkeep(head, plan.recipe, results, every_s)
@@ -86,7 +87,9 @@ class Accelerated:
                 head, results, schema, self._cut, self._changed, can_begin_anew=can_begin_anew
             )
 
-    def begin(self) -> None:
+    def begin(self, predecessor: "Accelerated | None" = None) -> None:
+        """Begin the work, once a predecessor that was cancelled has ended its own."""
+        self._predecessor = predecessor
         self._spawn(self._keep, "refresh a dataset")
         if self._snapshotting is not None:
             self._spawn(self._snapshotting.run, "make snapshots")
@@ -95,11 +98,14 @@ class Accelerated:
             self._spawn(partial(self._feed, self.feed), "apply changes")
 
     def cancel(self) -> None:
+        if self.feed is not None:
+            self.feed.stop()
         self._tasks.cancel()
 
     async def ended(self) -> None:
         """Wait until all that was cancelled has ended."""
         await self._tasks.ended()
+        self._predecessor = None
 
     def source_loaded(self) -> None:
         """The source can be read."""
@@ -166,9 +172,10 @@ class Accelerated:
         self.keeper.fail("")
         if source is not None:
             name = self.plan.name
-            claim = partial(self.head.claim, _FOLLOWING)
-            release = partial(self.head.release, _FOLLOWING)
-            following = Following(name, source, self._ingest, claim, self._told, release=release)
+            claim = self.head.claim(_FOLLOWING)
+            following = Following(
+                name, source, self._ingest, claim.take, self._told, release=claim.release
+            )
             self._is_following = True
             self._spawn(following.run, "follow a source")
         await feed.run()
@@ -195,8 +202,15 @@ class Accelerated:
         buckets = 1 if self._bucketed.is_one else _BUCKETS
         return PartitionBy((Bucket(buckets, self._bucketed.column),))
 
+    async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        # Two lives of a dataset would show their versions to the same readers, in any order.
+        if self._predecessor is not None:
+            await self._predecessor.ended()
+        await work()
+
     def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]], kind: str) -> None:
-        self._tasks.keep(work, kind, partial(self._failed, kind), dataset=self.plan.name)
+        failed = partial(self._failed, kind)
+        self._tasks.keep(partial(self._in_turn, work), kind, failed, dataset=self.plan.name)
 
     def _failed(self, kind: str, exc: BaseException) -> None:
         """Say that something went wrong which nobody foresaw; it is begun again with back-off."""

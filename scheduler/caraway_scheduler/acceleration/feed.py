@@ -30,6 +30,7 @@ from caraway_scheduler.acceleration.ingesting import (
     Whence,
 )
 from caraway_scheduler.acceleration.version import Part, Version
+from caraway_scheduler.acceleration.versions import HeldVersion
 
 logger = logging.getLogger(__name__)
 MOST_WAITING = 256
@@ -98,7 +99,8 @@ class Feed:
         head = self._head
         async with head.moving:
             if await head.look() is None:
-                is_other = head.held is not None and bool(head.held.version.origin)
+                standing = head.held
+                is_other = standing is not None and bool(standing.version.origin)
                 if is_other and not self._can_begin_anew:
                     raise CarawayError(
                         "its rows were kept with another source, other columns, another primary "
@@ -107,7 +109,7 @@ class Feed:
                     )
                 part = Part(making.key_of(head.name), self._schema(), ())
                 with suppress(MovedError):
-                    await head.flip(head.held, head.anew(part, "", self._cut()))
+                    await head.flip(head.anew(standing, part, "", self._cut()))
             await head.show()
         self._on_moved()
 
@@ -120,11 +122,18 @@ class Feed:
                 requests = await self._next()
                 await self._apply(requests)
         finally:
-            self._is_stopped = True
-            while not self._waiting.empty():
-                requests.append(self._waiting.get_nowait())
-            for each in requests:
-                _fail(each, StreamStoppedError(f"dataset '{self._head.name}' has been stopped"))
+            self._refuse(requests)
+            self.stop()
+
+    def stop(self) -> None:
+        """Take no more changes, and refuse those that wait."""
+        self._is_stopped = True
+        while not self._waiting.empty():
+            self._refuse([self._waiting.get_nowait()])
+
+    def _refuse(self, requests: Sequence[_Request]) -> None:
+        for each in requests:
+            _fail(each, StreamStoppedError(f"dataset '{self._head.name}' has been stopped"))
 
     async def apply(
         self,
@@ -193,14 +202,14 @@ class Feed:
         head = self._head
         async with head.moving:
             for _ in range(_TRIES):
-                if head.ours is None and await head.look() is None:
+                held = head.ours or await head.look()
+                if held is None:
                     raise StreamStoppedError(f"dataset '{head.name}' has no rows to change")
-                assert head.held is not None
-                standing = head.held.version
-                new = _in_order(_unknown(requests, standing.requests), standing, head.name)
+                unknown = _unknown(requests, held.version.requests)
+                new = _in_order(unknown, held.version, head.name)
                 try:
                     if new:
-                        await self._move(standing, new)
+                        await self._move(held, new)
                     await head.show()
                 except MovedError:
                     continue
@@ -210,10 +219,10 @@ class Feed:
                         each.applied.set_result(each.changes.received)
                 self._on_moved()
                 return
-        raise CarawayError(f"dataset '{head.name}': others change it all the time; send it again")
+        raise CarawayError(f"dataset '{head.name}': too many concurrent changes; send it again")
 
-    async def _move(self, standing: Version, requests: Sequence[_Request]) -> None:
-        head = self._head
+    async def _move(self, held: HeldVersion, requests: Sequence[_Request]) -> None:
+        head, standing = self._head, held.version
         joined = changes.joined([each.changes for each in requests])
         log = standing.log
         if joined.rows.num_rows:
@@ -221,16 +230,14 @@ class Feed:
         ids = [each.request_id for each in requests if each.request_id is not None]
         sources = [each.source for each in requests if each.source is not None]
         added = len(log) - len(standing.log)
-        is_whole = sources[-1].is_whole if sources else not standing.pending
-        version = head.next(
-            standing,
+        following = head.next(
+            held,
             log=log,
             position=sources[-1].position if sources else standing.position,
             requests=(*standing.requests, *ids)[-_KEPT_REQUESTS:],
-            pending=0 if is_whole else standing.pending + added,
+            pending=0 if _is_whole(requests, standing) else standing.pending + added,
         )
-        before = head.held
-        await head.flip(before, await head.load(version))
+        await head.flip(await head.loaded(following))
 
     async def _write(self, standing: Version, rows: pa.Table) -> LogEntry:
         """Store an entry, under a key that goes with the base, and that nobody else writes to."""
@@ -271,7 +278,22 @@ def _in_order(requests: Sequence[_Request], standing: Version, name: TableName) 
                 continue
             position = each.source.position
         good.append(each)
-    return good
+    return good if _is_whole(good, standing) else _of_sources(good, name)
+
+
+def _is_whole(requests: Sequence[_Request], standing: Version) -> bool:
+    """Return whether statements read these changes at once: no load is under way."""
+    last = [each.source for each in requests if each.source is not None][-1:]
+    return last[0].is_whole if last else not standing.pending
+
+
+def _of_sources(requests: Sequence[_Request], name: TableName) -> list[_Request]:
+    """Refuse changes of clients: nobody reads them before the load of the source is whole."""
+    for each in requests:
+        if each.source is None:
+            message = f"dataset '{name}' is being loaded from its source; send the changes later"
+            _fail(each, StreamStoppedError(message))
+    return [each for each in requests if each.source is not None]
 
 
 def _keyed(chunk: ChunkInfo, key: str) -> ChunkInfo:

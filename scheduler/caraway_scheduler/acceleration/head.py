@@ -1,7 +1,7 @@
 """The version of one dataset that readers have, and how they move from one to the next.
 
-Whoever makes versions, be it by a refresh, by changes or in the upkeep, moves the head; so readers
-of this process see each version once, in order, and whole.
+Refreshes, changes and the upkeep make versions through the head. Readers of this process see
+versions whole and in their order: what they have seen they never see without.
 """
 
 import asyncio
@@ -18,9 +18,10 @@ from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys, StoredTable
 from caraway_scheduler.acceleration import making
+from caraway_scheduler.acceleration.claims import Claim
 from caraway_scheduler.acceleration.making import NO_LOGS, Maker, Stored
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
-from caraway_scheduler.acceleration.versions import HeldVersion, Versions
+from caraway_scheduler.acceleration.versions import HeldVersion, Successor, Versions
 
 logger = logging.getLogger(__name__)
 KEPT = timedelta(seconds=120)
@@ -50,7 +51,11 @@ class Subject:
 
 
 class Head:
-    """`moving` is held by whoever flips versions here or shows them, so that each is shown."""
+    """What this process knows of the version that stands, and what its readers see.
+
+    Writers hold `moving`, so that those of one process do not fail because of each other. Writers
+    of other processes are met by the compare-and-set alone.
+    """
 
     def __init__(
         self,
@@ -68,6 +73,7 @@ class Head:
         self.moving = asyncio.Lock()
         self.held: HeldVersion | None = None
         self.shown: Version | None = None
+        self._showing = asyncio.Lock()
         self._versions = versions
         self.results = results
         self._show = show
@@ -80,18 +86,28 @@ class Head:
     @property
     def ours(self) -> HeldVersion | None:
         """The version that stands, if it is of this origin, in this place."""
-        held = self.held
+        return self.own(self.held)
+
+    def own(self, held: HeldVersion | None) -> HeldVersion | None:
+        """Return what was read if it is of this origin, in this place."""
         if held is None or held.version.origin != self.subject.origin:
             return None
         return held
 
     async def look(self) -> HeldVersion | None:
         """Read which version stands; returns it if it is ours."""
-        held = await self._versions.current(self.name)
-        if held is not None and held.version.location != self.maker.place.title:
-            held = replace(held, version=replace(held.version, origin=""))
-        self.held = held
+        before = self.held
+        found = await self._versions.current(self.name)
+        if found is not None and found.version.location != self.maker.place.title:
+            found = replace(found, version=replace(found.version, origin=""))
+        self._learn(before, found)
         return self.ours
+
+    def _learn(self, before: HeldVersion | None, found: HeldVersion | None) -> None:
+        """Keep what was read, unless something newer was learned during the reading."""
+        held = self.held
+        if held is before or (found and (held is None or found.revision > held.revision)):
+            self.held = found
 
     async def make(
         self,
@@ -118,29 +134,30 @@ class Head:
         counts = rows is not None and bool(version.read_log or self.subject.keys)
         return replace(version, live_rows=rows if counts else None)
 
-    async def flip(self, before: HeldVersion | None, version: Version) -> None:
-        """Make it the version that stands, in place of one that was looked at.
+    async def flip(self, successor: Successor) -> None:
+        """Make it the version that stands, in place of the one that it was made of.
 
         Raises:
             MovedError: that one does not stand any more.
         """
-        flipped = await self._versions.flip(self.name, before, version)
+        held, before = self.held, successor.before
+        flipped = await self._versions.flip(self.name, successor)
         if flipped is None:
             # What was made here is older than what is there now, or was made of what is not.
             await self.look()
             raise MovedError("another scheduler has made a version meanwhile")
-        self.held = flipped
-        await self._remove_old(before.version if before else None, version)
+        self._learn(held, flipped)
+        await self._remove_old(before.version if before else None, flipped.version)
 
     async def show(self) -> None:
         """Have readers see the version that stands, if it is ours."""
-        held = self.ours
-        if held is None:
-            return
-        version, table = held.version, self.table(held.version)
-        before = self.shown
-        if before == version:
-            return
+        async with self._showing:
+            held = self.ours
+            if held is not None and held.version != self.shown:
+                await self._move_readers(held.version)
+
+    async def _move_readers(self, version: Version) -> None:
+        before, table = self.shown, self.table(version)
         if version.read_log or (before is not None and before.read_log):
             self.maker.follow(table, version.read_log)
         if before is None or before.key != version.key:
@@ -153,22 +170,21 @@ class Head:
         self.shown = version
         self._on_moved()
 
-    def next(self, version: Version, **changed: Any) -> Version:
+    def next(self, held: HeldVersion, **changed: Any) -> Successor:
         """Return what comes after a version: what it does not need any more is superseded."""
-        now = self.clock()
+        version, now = held.version, self.clock()
         following = replace(version, number=version.number + 1, **changed)
         recent = [each for each in version.superseded if now - each.since < KEPT]
         past = [Superseded(key, now) for key in sorted(version.keys - following.keys)]
-        return replace(following, superseded=(*recent, *past))
+        return Successor(held, replace(following, superseded=(*recent, *past)))
 
-    def anew(self, part: Part, sql: str, cut: PartitionBy) -> Version:
-        """Return a version of nothing but this part, to stand after the one that does."""
-        held, now, location = self.held, self.clock(), self.maker.place.title
-        origin = self.subject.origin
+    def anew(self, held: HeldVersion | None, part: Part, sql: str, cut: PartitionBy) -> Successor:
+        """Return a version of nothing but this part, to stand after what was read."""
+        now, location, origin = self.clock(), self.maker.place.title, self.subject.origin
         if held is None:
-            return Version(1, (part,), location, now, sql, origin, cut=cut)
+            return Successor(None, Version(1, (part,), location, now, sql, origin, cut=cut))
         return self.next(
-            held.version,
+            held,
             parts=(part,),
             location=location,
             made_at=now,
@@ -180,6 +196,10 @@ class Head:
             live_rows=None,
         )
 
+    async def loaded(self, successor: Successor) -> Successor:
+        """Bring a version to where it will be read, before it stands. Raises as `load`."""
+        return replace(successor, version=await self.load(successor.version))
+
     def table(self, version: Version) -> StoredTable:
         subject = self.subject
         return version.table(
@@ -189,11 +209,9 @@ class Head:
             replicas=subject.replicas,
         )
 
-    async def claim(self, work: str = "") -> bool:
-        return await self._versions.claim(self.name, work)
-
-    async def release(self, work: str = "") -> None:
-        await self._versions.release(self.name, work)
+    def claim(self, work: str = "") -> Claim:
+        """Return a claim on a work for one task; without a name it is making versions."""
+        return self._versions.claim(self.name, work)
 
     async def _remove_old(self, before: Version | None, version: Version) -> None:
         """Remove what no statement reads any more, and what failed refreshes left long ago.

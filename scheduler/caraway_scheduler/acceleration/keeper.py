@@ -4,7 +4,6 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -17,13 +16,13 @@ from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration import refreshing
+from caraway_scheduler.acceleration.claims import CLAIM_TTL_S, Claim
 from caraway_scheduler.acceleration.counting import Counted, Counting, Ended
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Stored
 from caraway_scheduler.acceleration.refreshing import Refreshes
 from caraway_scheduler.acceleration.reloading import Plan, Reloading
 from caraway_scheduler.acceleration.version import Version
-from caraway_scheduler.acceleration.versions import CLAIM_TTL_S
 
 logger = logging.getLogger(__name__)
 _CLAIM_EVERY_S = CLAIM_TTL_S / 4
@@ -49,6 +48,7 @@ class Keeper:
         self._plan = plan
         self._head = head
         self._tell = tell
+        self._claim = head.claim()
         self._reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
         self._clock = clock
         self._counting = counting or Counting()
@@ -97,9 +97,10 @@ class Keeper:
             CarawayError: the refresh failed.
         """
         # One that runs may have read the source before; the next one is asked for by this.
-        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._awaited.append((events.RunNumber(self._state.runs + 1), ended))
+        run = events.RunNumber(self._state.runs + 1)
         self.ask(events.Asked())
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._awaited.append((run, ended))
         await ended
 
     def configure(self, settings: events.Settings) -> None:
@@ -148,15 +149,25 @@ class Keeper:
                 ended.cancel()
 
     async def _persistently(self, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do it, again while the state store is away: an event that was lost would be missed."""
+        """Do it, and again while it fails: an event that was lost would be missed."""
+        has_failed = False
         while True:
             try:
-                return await action()
+                await action()
+                if has_failed:
+                    self.fail("")
+                return
             except StateAwayError as exc:
                 logger.warning(
                     "dataset waits for the state store",
                     extra={"dataset": self._plan.name, "cause": exc.message},
                 )
+            except CarawayError as exc:
+                logger.warning(
+                    "dataset is not kept", extra={"dataset": self._plan.name, "cause": exc.message}
+                )
+                has_failed = True
+                self.fail(exc.message)
             await asyncio.sleep(_CLAIM_EVERY_S)
 
     async def _begin(self) -> None:
@@ -204,7 +215,7 @@ class Keeper:
                 if self._run is not None:
                     self._run.cancel()
             case events.Show():
-                await self._show()
+                await self._head.show()
             case events.RetryIn(run, delay_s):
                 if self._retry is not None:
                     self._retry.cancel()
@@ -216,30 +227,28 @@ class Keeper:
 
     async def _refresh(self, begin: events.Begin) -> None:
         run, name = begin.run, self._plan.name
+        ended: Ended = events.Cancelled(run)
         try:
             await asyncio.sleep(begin.delay_s)
             self._counted = self._counting.begin(name, begin.mode)
             async with asyncio.TaskGroup() as tasks:
-                await self._claim()
-                renewing = tasks.create_task(self._keep_claimed())
+                await _taken(self._claim)
+                renewing = tasks.create_task(_keep(self._claim))
                 self._events.put_nowait(events.Began(run, 1))
-                number = await self._make(begin)
+                ended = events.Succeeded(run, await self._make(begin))
                 renewing.cancel()
-            await self._release()
-        except asyncio.CancelledError:
-            self._end(events.Cancelled(run))
-            with suppress(CarawayError):
-                await self._release()
-            raise
         except Exception as exc:
             failure = _first(exc)
             message = failure.message if isinstance(failure, CarawayError) else "internal error"
             if not isinstance(failure, CarawayError):
                 logger.error("refresh failed", exc_info=failure, extra={"dataset": name})
             logger.warning("refresh failed", extra={"dataset": name, "reason": message})
-            self._end(events.Failed(run, message, random.random()))
-        else:
-            self._end(events.Succeeded(run, number))
+            ended = events.Failed(run, message, random.random())
+        finally:
+            try:
+                await self._claim.release()
+            finally:
+                self._end(ended)
 
     def _broke_off(self, run: events.RunNumber, _exc: BaseException) -> None:
         """End a run that could not even say how it ended."""
@@ -283,33 +292,14 @@ class Keeper:
         # Whoever has the claim builds on what is there now, and takes nothing back that comes
         # later: an append that was made of an older version would lose what is newer.
         async with head.moving:
-            ours = await head.look()
+            await head.look()
+            standing = head.held
             await head.show()
-        before = head.held
-        version = await head.load(
-            await self._reloading.version(begin, ours.version if ours else None)
-        )
+        following = await head.loaded(await self._reloading.version(begin, standing))
         async with head.moving:
-            await head.flip(before, version)
+            await head.flip(following)
             await head.show()
-        return version.number
-
-    async def _show(self) -> None:
-        async with self._head.moving:
-            await self._head.show()
-
-    async def _claim(self) -> None:
-        while not await self._head.claim():
-            await asyncio.sleep(_CLAIM_EVERY_S)
-
-    async def _keep_claimed(self) -> None:
-        while True:
-            await asyncio.sleep(_CLAIM_EVERY_S)
-            if not await self._head.claim():
-                raise CarawayError("another scheduler refreshes the dataset")
-
-    async def _release(self) -> None:
-        await self._head.release()
+        return following.version.number
 
     def _progressed(self, stored: Stored) -> None:
         self._stored = stored
@@ -334,6 +324,18 @@ class Keeper:
     def _say(self) -> None:
         self._said = self._state
         self._tell(self._plan.name, self._state, self._stored)
+
+
+async def _taken(claim: Claim) -> None:
+    while not await claim.take():
+        await asyncio.sleep(_CLAIM_EVERY_S)
+
+
+async def _keep(claim: Claim) -> None:
+    while True:
+        await asyncio.sleep(_CLAIM_EVERY_S)
+        if not await claim.take():
+            raise CarawayError("another scheduler refreshes the dataset")
 
 
 def _first(exc: BaseException) -> BaseException:

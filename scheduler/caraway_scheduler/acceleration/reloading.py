@@ -15,6 +15,7 @@ from caraway_scheduler.acceleration.making import Stored
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.schedule import Timetable
 from caraway_scheduler.acceleration.version import Version
+from caraway_scheduler.acceleration.versions import HeldVersion, Successor
 
 _MOST_PARTS = 32
 """So many loads make one version before it is written anew."""
@@ -67,8 +68,10 @@ class Reloading:
         self._renew = renew
         self._progressed = progressed
 
-    async def version(self, begin: events.Begin, before: Version | None) -> Version:
-        """Have the rows of the next version stored."""
+    async def version(self, begin: events.Begin, standing: HeldVersion | None) -> Successor:
+        """Have the rows of the version stored that is to take the place of what was read."""
+        held = self._head.own(standing)
+        before = held.version if held else None
         if self._renew is not None:
             # A source of other columns by now would be read as if it had the ones it had.
             await self._renew(self._plan.name)
@@ -77,20 +80,21 @@ class Reloading:
         # The columns of a view are known when it is read.
         if begin.refresh_sql is None and len(source):
             self._check(source)
-        if begin.mode == "full" or before is None:
-            return await self._stored_anew(recipe.full(begin.refresh_sql, source, now), cut)
+        if begin.mode == "full" or held is None or before is None:
+            sql = recipe.full(begin.refresh_sql, source, now)
+            return await self._stored_anew(standing, sql, cut)
         if begin.refresh_sql is None:
             columns.check_there(self._plan.name, source, before.schema)
         newest = await self._head.maker.number(recipe.newest(before.schema))
         args = (begin.refresh_sql, source, before.schema, newest, now)
         if not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
-            return await self._stored_anew(recipe.append(*args), cut, before)
+            return await self._stored_anew(standing, recipe.append(*args), cut, before)
         sql = recipe.added(*args)
         part = await self._head.make(sql, self._progressed, cut)
         if not part.schema.equals(before.schema):
-            return await self._stored_anew(recipe.append(*args), cut, before)
+            return await self._stored_anew(standing, recipe.append(*args), cut, before)
         parts = (*before.parts, part) if part.chunks else before.parts
-        return self._head.next(before, parts=parts, made_at=now, sql=sql)
+        return self._head.next(held, parts=parts, made_at=now, sql=sql)
 
     def _check(self, source: pa.Schema) -> None:
         """Look whether the source has the columns that the manifest names.
@@ -111,15 +115,19 @@ class Reloading:
             recipe.check_time(source)
 
     async def _stored_anew(
-        self, sql: str, cut: PartitionBy, base: Version | None = None
-    ) -> Version:
+        self,
+        standing: HeldVersion | None,
+        sql: str,
+        cut: PartitionBy,
+        base: Version | None = None,
+    ) -> Successor:
         """Have all rows stored; those of the base are among them, with its log."""
         head = self._head
         logs = {base.key: base.read_log} if base is not None else {}
         part = await head.make(sql, self._progressed, cut, logs)
         if base is not None:
             columns.check_kept(self._plan.name, base.schema, part.schema)
-        return head.anew(part, sql, cut)
+        return head.anew(standing, part, sql, cut)
 
     def _cut(self, before: Version | None) -> PartitionBy:
         """Say by what rows are parted; a number of buckets is chosen once and kept."""

@@ -107,6 +107,7 @@ class Accelerations:
         self._snapshots = snapshots
         self._unkept = Unkept(self._versions, results, place.title, lambda: datetime.now(UTC))
         self._kept: dict[TableName, Accelerated] = {}
+        self._ending: dict[TableName, Accelerated] = {}
         self._named: set[TableName] = set()
 
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
@@ -156,13 +157,14 @@ class Accelerations:
             self._snapshotting(head, acceleration),
         )
         self._kept[state.name] = kept
-        kept.begin()
+        kept.begin(self._ending.pop(state.name, None))
 
     def end(self, name: TableName) -> None:
         """Keep a dataset no longer."""
         kept = self._kept.pop(name, None)
         if kept is not None:
             kept.cancel()
+            self._ending[name] = kept
         self._named.discard(name)
         self._versions.end(name)
 
@@ -200,7 +202,8 @@ class Accelerations:
     async def aclose(self) -> None:
         for kept in self._kept.values():
             kept.cancel()
-        await asyncio.gather(*(kept.ended() for kept in self._kept.values()))
+        ending = (*self._kept.values(), *self._ending.values())
+        await asyncio.gather(*(kept.ended() for kept in ending))
         self._kept.clear()
 
     def refresh(self, name: TableName, body: Mapping[str, object]) -> None:

@@ -25,6 +25,7 @@ from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Maker
 from caraway_scheduler.acceleration.recipes import quoted
 from caraway_scheduler.acceleration.version import Part, Version
+from caraway_scheduler.acceleration.versions import Successor
 
 logger = logging.getLogger(__name__)
 _KEPT = 2
@@ -81,7 +82,7 @@ class SnapshotStore:
         found = await self._found()
         return str((await self._read(found[-1]))["state"]) if found else None
 
-    async def start(self) -> Version | None:
+    async def start(self) -> Successor | None:
         """Bring the last snapshot of this dataset here as its first version.
 
         Returns None where there is none, or one of something else.
@@ -102,8 +103,8 @@ class SnapshotStore:
             return None
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
-        version = self._head.anew(here, document["sql"], _cut(document["cut"]))
-        return replace(version, position=document["position"])
+        first = self._head.anew(None, here, document["sql"], _cut(document["cut"]))
+        return replace(first, version=replace(first.version, position=document["position"]))
 
     async def _copied(self, part: Part) -> Part:
         key = making.key_of(self._head.name)

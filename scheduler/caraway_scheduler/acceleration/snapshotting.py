@@ -70,13 +70,13 @@ class Snapshotting:
         head = self._head
         if await head.look() is not None or head.held is not None:
             return
-        version = await self._store.start()
-        if version is None:
+        first = await self._store.start()
+        if first is None:
             return
-        version = await head.load(version)
+        first = await head.loaded(first)
         async with head.moving:
             with suppress(MovedError):
-                await head.flip(None, version)
+                await head.flip(first)
             await head.show()
         logger.info("the dataset starts from its snapshot", extra={"dataset": head.name})
 
@@ -93,8 +93,8 @@ class Snapshotting:
                     return
 
     async def _make(self) -> None:
-        head, shown = self._head, self._head.shown
-        if shown is None or not await head.claim(_CLAIM):
+        shown, claim = self._head.shown, self._head.claim(_CLAIM)
+        if shown is None or not await claim.take():
             return
         try:
             self._batches, self._key = 0, shown.key
@@ -102,5 +102,4 @@ class Snapshotting:
             if is_needed or await self._store.state() != snapshots.state_of(shown):
                 await self._store.write()
         finally:
-            with suppress(CarawayError):
-                await head.release(_CLAIM)
+            await claim.release()

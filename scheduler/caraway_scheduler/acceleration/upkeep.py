@@ -14,10 +14,11 @@ from caraway_core.changes import Log, LogEntry
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.acceleration import logs, making
+from caraway_scheduler.acceleration.claims import CLAIM_TTL_S, Claim
 from caraway_scheduler.acceleration.head import Head, MovedError
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.version import Part, Version
-from caraway_scheduler.acceleration.versions import CLAIM_TTL_S
+from caraway_scheduler.acceleration.versions import HeldVersion
 
 logger = logging.getLogger(__name__)
 LEAST_LOGGED = 50_000
@@ -45,6 +46,7 @@ class Upkeep:
         self._every_s = every_s
         self._news = asyncio.Event()
         self._tasks = tasks.Tasks()
+        self._claims = {work: head.claim(work) for work in ("", _UPKEEP)}
         self.compactions = 0
 
     def news(self) -> None:
@@ -79,7 +81,7 @@ class Upkeep:
         """Write the dataset anew if it holds rows that are too old."""
         head = self._head
         async with self._claimed("") as is_mine:
-            held = await head.look() if is_mine else None
+            held = await self._shown() if is_mine else None
             if held is None:
                 return
             counting = self._recipe.expired(held.version.schema, head.clock())
@@ -101,9 +103,9 @@ class Upkeep:
             rows = await logs.read(self._results, standing.log[-count:])
             entry = await self._write(rows)
             pending = standing.pending - count + 1 if standing.pending else 0
-            version = head.next(standing, log=(*standing.log[:-count], entry), pending=pending)
+            following = head.next(held, log=(*standing.log[:-count], entry), pending=pending)
             with suppress(MovedError):
-                await head.flip(held, await head.load(version))
+                await head.flip(await head.loaded(following))
             await head.show()
 
     async def _compact(self) -> None:
@@ -112,7 +114,7 @@ class Upkeep:
         if head.ours is None or not _is_due(head.ours.version):
             return
         async with self._claimed(_UPKEEP) as is_mine:
-            held = await head.look() if is_mine else None
+            held = await self._shown() if is_mine else None
             if held is None or not _is_due(held.version):
                 return
             began = time.perf_counter()
@@ -125,6 +127,18 @@ class Upkeep:
                 "elapsed_ms": round((time.perf_counter() - began) * 1000),
             }
             logger.info("changes are part of their base now", extra=extra)
+
+    async def _shown(self) -> HeldVersion | None:
+        """Have readers see the version that stands, and return it.
+
+        A statement reads what readers see. If that were older than the version, the rows it
+        stores would lack the changes between both.
+        """
+        head = self._head
+        async with head.moving:
+            held = await head.look()
+            await head.show()
+        return held
 
     async def _rewrite(self, before: Version) -> bool:
         """Write a base anew with what statements read of its log, while changes go on."""
@@ -148,9 +162,9 @@ class Upkeep:
             if standing.log[:past] != before.read_log:
                 return False
             log = (*kept, *standing.log[past:])
-            version = head.next(standing, parts=(part,), log=log, live_rows=None)
+            following = head.next(held, parts=(part,), log=log, live_rows=None)
             try:
-                await head.flip(held, await head.load(version))
+                await head.flip(await head.loaded(following))
             except MovedError:
                 continue
             await head.show()
@@ -175,24 +189,24 @@ class Upkeep:
     @asynccontextmanager
     async def _claimed(self, work: str) -> AsyncIterator[bool]:
         """Be the only scheduler that does a work; the value says whether this is so."""
-        head = self._head
-        if not await head.claim(work):
+        claim = self._claims[work]
+        if not await claim.take():
             yield False
             return
-        renewing = self._tasks.spawn(self._renew(work), "renew a claim", dataset=self._head.name)
+        renewing = self._tasks.spawn(_renew(claim), "renew a claim", dataset=self._head.name)
         try:
             yield True
         finally:
             renewing.cancel()
-            with suppress(CarawayError):
-                await head.release(work)
+            await claim.release()
 
-    async def _renew(self, work: str) -> None:
-        # If it is lost, the flip finds out: it names what stood before.
-        while True:
-            await asyncio.sleep(CLAIM_TTL_S / 4)
-            with suppress(StateAwayError):
-                await self._head.claim(work)
+
+async def _renew(claim: Claim) -> None:
+    # If it is lost, the flip finds out: it names what stood before.
+    while True:
+        await asyncio.sleep(CLAIM_TTL_S / 4)
+        with suppress(StateAwayError):
+            await claim.take()
 
 
 def _crumbs(version: Version) -> int:

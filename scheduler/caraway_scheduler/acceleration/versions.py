@@ -1,9 +1,9 @@
-"""Versions of accelerated datasets in the state store: the one that is read, who makes the next.
+"""Versions of accelerated datasets in the state store, and how the next one takes its place.
 
 accelerated/DATASET            the version that is read, and what statements may still read
 accelerated-parts/DATASET/KEY  the chunks that lie under a key, written once
 accelerated-kept/DATASET       see `marks`
-accelerating/DATASET           which scheduler makes the next one; soon gone without renewal
+accelerating/DATASET           see `claims`
 
 So a change, which makes a version that differs in its log alone, writes little.
 """
@@ -17,29 +17,41 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import Entry, StateStore
 from caraway_scheduler.acceleration import version_codec
+from caraway_scheduler.acceleration.claims import Claim
 from caraway_scheduler.acceleration.marks import Marks
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 
-__all__ = ["CLAIM_TTL_S", "HeldVersion", "Part", "Superseded", "Version", "Versions", "name_in"]
+__all__ = ["HeldVersion", "Part", "Successor", "Superseded", "Version", "Versions", "name_in"]
 
 VERSIONS = "accelerated/"
 _PARTS = "accelerated-parts/"
 _CLAIMS = "accelerating/"
-CLAIM_TTL_S = 10.0
 _READS = 5
 _OLD_MARK = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldVersion:
-    """A version, and the revision at which it stands in the state store."""
+    """A version as it was read: with the revision at which it stood in the state store."""
 
     version: Version
     revision: int
 
 
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """A version, with what was read to make it: it takes the place of that, or of nothing.
+
+    What was read is one value from the reading to the writing, so a version cannot be written
+    over another one than the one it was made of. `Head.next` and `Head.anew` make these.
+    """
+
+    before: HeldVersion | None
+    version: Version
+
+
 class Versions:
-    """Reads and flips versions; every flip names the revision that was read before.
+    """Reads versions, and has successors take their place.
 
     Each method raises StateAwayError while the store does not answer.
     """
@@ -53,7 +65,7 @@ class Versions:
         self.marks = Marks(store, clock)
         self._clock = clock
         self._store = store
-        self._owner = owner.encode()
+        self._owner = owner
         self._parts: dict[TableName, dict[str, Part]] = {}
         self._kept: set[TableName] = set()
 
@@ -75,10 +87,9 @@ class Versions:
             # They went with the version while it was read; there is another one by now.
         raise CarawayError(f"dataset '{name}': what its version is made of is not known any more")
 
-    async def flip(
-        self, name: TableName, held: HeldVersion | None, version: Version
-    ) -> HeldVersion | None:
-        """Make a version the one that is read; None: somebody else has made another one."""
+    async def flip(self, name: TableName, successor: Successor) -> HeldVersion | None:
+        """Make a version the one that is read; None: what it was made of is not read any more."""
+        version, before = successor.version, successor.before
         known = self._parts.setdefault(name, {})
         for part in version.parts:
             if part.key not in known:
@@ -87,7 +98,7 @@ class Versions:
         revision = await self._store.compare_and_set(
             _key(VERSIONS, name),
             version_codec.encode(version),
-            expected=held.revision if held else None,
+            expected=before.revision if before else None,
         )
         if revision is not None:
             return HeldVersion(version, revision)
@@ -138,26 +149,9 @@ class Versions:
         """Yield the entries of datasets whose version changes."""
         return self._store.watch(VERSIONS)
 
-    async def claim(self, name: TableName, work: str = "") -> bool:
-        """Become, or stay, the one scheduler that does a work; renew it in time.
-
-        Without a name it is making the next version.
-        """
-        key = _key(_CLAIMS, name) + work
-        entry = await self._store.get(key)
-        if entry is not None and entry.value != self._owner:
-            return False
-        expected = entry.revision if entry else None
-        written = await self._store.compare_and_set(
-            key, self._owner, expected=expected, ttl_s=CLAIM_TTL_S
-        )
-        return written is not None
-
-    async def release(self, name: TableName, work: str = "") -> None:
-        key = _key(_CLAIMS, name) + work
-        entry = await self._store.get(key)
-        if entry is not None and entry.value == self._owner:
-            await self._store.compare_and_set(key, None, expected=entry.revision)
+    def claim(self, name: TableName, work: str = "") -> Claim:
+        """Return a claim for one task; without the name of a work it is making versions."""
+        return Claim(self._store, _key(_CLAIMS, name) + work, self._owner)
 
     async def _keep(self, name: TableName) -> None:
         """Say that a dataset is kept here, before its version is read (see `unkept`)."""

@@ -19,6 +19,7 @@ from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.backoff import Retries
+from caraway_scheduler.acceleration.claims import CLAIM_TTL_S
 from caraway_scheduler.acceleration.head import Head, Subject
 from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker, Stored
@@ -26,7 +27,7 @@ from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.refreshing import Refreshes
 from caraway_scheduler.acceleration.reloading import Plan
 from caraway_scheduler.acceleration.schedule import Timetable
-from caraway_scheduler.acceleration.versions import CLAIM_TTL_S, Versions
+from caraway_scheduler.acceleration.versions import Versions
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually

@@ -19,7 +19,7 @@ from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration import making, unkept
 from caraway_scheduler.acceleration.unkept import GONE_AFTER, WATCHED_S, Unkept
 from caraway_scheduler.acceleration.version import Part, Version
-from caraway_scheduler.acceleration.versions import HeldVersion, Versions
+from caraway_scheduler.acceleration.versions import HeldVersion, Successor, Versions
 from tests.kit.turns import turn
 
 NAME, OTHER = TableName("orders"), TableName("orders.x")
@@ -91,7 +91,7 @@ class Site:
         chunk = await self.results.write_chunk(key, 0, SCHEMA, [BATCH])
         part = Part(key, SCHEMA, (chunk,))
         version = Version(1, (part,), location, START, "", "o")
-        assert await versions.flip(name, held, version)
+        assert await versions.flip(name, Successor(held, version))
 
     async def is_whole(self, held: HeldVersion) -> None:
         """Look whether all is there that somebody reads who keeps this version."""

@@ -18,7 +18,7 @@ from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration import version_codec
 from caraway_scheduler.acceleration.head import KEPT, Head, Subject
 from caraway_scheduler.acceleration.version import Part, Version
-from caraway_scheduler.acceleration.versions import HeldVersion
+from caraway_scheduler.acceleration.versions import HeldVersion, Successor
 
 SCHEMA = pa.schema([("id", pa.int64())])
 
@@ -38,7 +38,7 @@ class Versions(RuleBasedStateMachine):
         unused: Any = None
         subject = Subject(TableName("t"), "origin")
         self.head = Head(subject, _Maker(), unused, unused, unused, lambda: self.now)  # type: ignore[arg-type]
-        self._stand(self.head.anew(self._part(), "sql", PartitionBy()))
+        self._stand(self.head.anew(None, self._part(), "sql", PartitionBy()))
 
     def _key(self) -> str:
         self.keys += 1
@@ -49,12 +49,17 @@ class Versions(RuleBasedStateMachine):
         return Part(key, SCHEMA, (ChunkInfo(0, 10, 100, key),))
 
     @property
-    def version(self) -> Version:
+    def held(self) -> HeldVersion:
         assert self.head.held is not None
-        return self.head.held.version
+        return self.head.held
 
-    def _stand(self, version: Version) -> None:
-        before = self.head.held
+    @property
+    def version(self) -> Version:
+        return self.held.version
+
+    def _stand(self, successor: Successor) -> None:
+        before, version = self.head.held, successor.version
+        assert successor.before == before
         if before is not None:
             assert version.number == before.version.number + 1
             for key in before.version.keys:
@@ -63,14 +68,14 @@ class Versions(RuleBasedStateMachine):
 
     @rule()
     def refresh(self) -> None:
-        self._stand(self.head.anew(self._part(), "sql", PartitionBy()))
+        self._stand(self.head.anew(self.held, self._part(), "sql", PartitionBy()))
         assert self.version.log == () and len(self.version.parts) == 1
 
     @rule()
     def append(self) -> None:
         chunks = self.version.chunks
         parts = (*self.version.parts, self._part())
-        self._stand(self.head.next(self.version, parts=parts))
+        self._stand(self.head.next(self.held, parts=parts))
         assert [each.sha256 for each in self.version.chunks][: len(chunks)] == [
             each.sha256 for each in chunks
         ]
@@ -81,7 +86,7 @@ class Versions(RuleBasedStateMachine):
         pending = 0 if is_whole else self.version.pending + 1
         read = self.version.read_log
         log = (*self.version.log, entry)
-        self._stand(self.head.next(self.version, log=log, pending=pending))
+        self._stand(self.head.next(self.held, log=log, pending=pending))
         assert self.version.read_log[: len(read)] == read
         assert is_whole == (self.version.read_log == self.version.log)
 
@@ -89,7 +94,7 @@ class Versions(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.version.read_log))
     def compact(self) -> None:
         later = self.version.log[len(self.version.read_log) :]
-        self._stand(self.head.next(self.version, parts=(self._part(),), log=later))
+        self._stand(self.head.next(self.held, parts=(self._part(),), log=later))
 
     @rule(seconds=st.integers(1, 200))
     def wait(self, seconds: int) -> None:

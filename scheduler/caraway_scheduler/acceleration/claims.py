@@ -1,0 +1,60 @@
+"""Which task of which scheduler does a work on a dataset: an entry that is gone without renewal.
+
+accelerating/DATASET[/WORK]    who makes the next version, or does the work
+
+A claim spares work; it does not make writes safe. What is written names the revision it replaces.
+"""
+
+import itertools
+from contextlib import suppress
+
+from caraway_core.errors import CarawayError
+from caraway_core.protocols.state import StateStore
+
+CLAIM_TTL_S = 10.0
+_numbers = itertools.count(1)
+
+
+class Claim:
+    """The claim of one task. Tasks of one process exclude each other, too.
+
+    So a task that ends late cannot release what another one has claimed meanwhile.
+    """
+
+    def __init__(self, store: StateStore, key: str, owner: str) -> None:
+        """Take the process as `SCHEDULER/INCARNATION`."""
+        self._store = store
+        self._key = key
+        self._owner = owner
+        self._value = f"{owner}#{next(_numbers)}".encode()
+
+    async def take(self) -> bool:
+        """Claim the work, or renew the claim; False: somebody else has it.
+
+        Raises:
+            StateAwayError: the state store does not answer.
+        """
+        entry = await self._store.get(self._key)
+        if entry is not None and not self._may_replace(entry.value):
+            return False
+        expected = entry.revision if entry else None
+        written = await self._store.compare_and_set(
+            self._key, self._value, expected=expected, ttl_s=CLAIM_TTL_S
+        )
+        return written is not None
+
+    async def release(self) -> None:
+        """Give the claim up, if it is still held; otherwise it expires."""
+        with suppress(CarawayError):
+            entry = await self._store.get(self._key)
+            if entry is not None and entry.value == self._value:
+                await self._store.compare_and_set(self._key, None, expected=entry.revision)
+
+    def _may_replace(self, value: bytes) -> bool:
+        if value == self._value:
+            return True
+        # An earlier process of the same scheduler is dead: two never run under one id.
+        owner = value.decode().partition("#")[0]
+        scheduler_id, _, incarnation = owner.rpartition("/")
+        mine, _, life = self._owner.rpartition("/")
+        return bool(mine) and scheduler_id == mine and incarnation != life

@@ -1,0 +1,221 @@
+"""An event loop on which a test decides who goes on next: no clock, no threads, no sockets.
+
+Code under test waits at `step`. When nobody can go on by himself, one of those who wait there goes
+on, or the time of the next timer comes: whichever the test's numbers choose. So the same numbers
+give the same interleaving, and a property test can search for the one that breaks.
+"""
+
+import asyncio
+import selectors
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import ExecutionError, StateAwayError
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.protocols.state import Entry
+from caraway_plugins.stores.sqlite import entries, file
+from caraway_plugins.stores.sqlite.entries import Write
+
+Choose = Callable[[int], int]
+"""Returns one of so many choices, counted from 0."""
+MOST_STEPS = 20_000
+NEAR_S = 60.0
+"""A timer that is further away is reached only when nobody else can go on."""
+
+
+class DeadlockError(AssertionError):
+    """Nobody can go on, and no timer is set."""
+
+
+class SteppedLoop(asyncio.SelectorEventLoop):
+    """Runs whoever is ready in order; among those that wait at `step` the test chooses."""
+
+    def __init__(self, choose: Choose) -> None:
+        self._now = 1000.0
+        self._steps: list[asyncio.Future[None]] = []
+        self._choose = choose
+        self.taken = 0
+        super().__init__(_Idle(self._idle))
+
+    def time(self) -> float:
+        return self._now
+
+    async def step(self) -> None:
+        """Wait until the test lets this task go on."""
+        mine = self.create_future()
+        self._steps.append(mine)
+        await mine
+
+    def run_in_executor(  # type: ignore[override] # here nothing runs in another thread
+        self, executor: Any, func: Callable[..., Any], *args: Any
+    ) -> "asyncio.Future[Any]":
+        outcome = self.create_future()
+        try:
+            outcome.set_result(func(*args))
+        except Exception as exc:
+            outcome.set_exception(exc)
+        return outcome
+
+    def _idle(self, timeout: float | None) -> None:
+        self._steps = [each for each in self._steps if not each.done()]
+        is_near = timeout is not None and timeout <= NEAR_S
+        choices = len(self._steps) + is_near
+        if not self._steps and timeout is None:
+            raise DeadlockError("nobody can go on, and no timer is set")
+        self.taken += 1
+        if self.taken > MOST_STEPS:
+            raise DeadlockError(f"not at an end after {MOST_STEPS} steps")
+        chosen = self._choose(choices) if self._steps else 0
+        if chosen < len(self._steps):
+            self._steps.pop(chosen).set_result(None)
+        else:
+            assert timeout is not None
+            self._now += timeout + 1e-6
+
+
+class _Idle(selectors.SelectSelector):
+    """Says when the loop has nothing to run; waits for nothing."""
+
+    def __init__(self, idle: Callable[[float | None], None]) -> None:
+        super().__init__()
+        self._idle = idle
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        if timeout is None or timeout > 0:
+            self._idle(timeout)
+        return []
+
+
+def run(work: Callable[[SteppedLoop], Coroutine[Any, Any, None]], choose: Choose) -> None:
+    """Run a test on a loop of its own; tasks that it leaves behind are cancelled."""
+    loop = SteppedLoop(choose)
+    try:
+        loop.run_until_complete(work(loop))
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
+
+
+class SteppedStore:
+    """The embedded state store without its threads: each call waits before and after its work.
+
+    `loses` decides of each write whether its answer is lost, as when the server goes away.
+    """
+
+    def __init__(self, loop: SteppedLoop, loses: Callable[[str], bool] = lambda _key: False):
+        self._loop = loop
+        self._loses = loses
+        self._file = sqlite3.connect(":memory:", isolation_level=None)
+        for statement in file._TABLES:
+            self._file.execute(statement)
+        self._written = asyncio.Event()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def peek(self, key: str) -> Entry | None:
+        """Return an entry at once, for the test itself."""
+        return entries.get(self._file, key, self._loop.time())
+
+    async def check(self) -> Sequence[str]:
+        return ()
+
+    async def get(self, key: str) -> Entry | None:
+        await self._loop.step()
+        found = entries.get(self._file, key, self._loop.time())
+        await self._loop.step()
+        return found
+
+    async def scan(self, prefix: str) -> Sequence[Entry]:
+        await self._loop.step()
+        found = entries.scan(self._file, prefix, self._loop.time())
+        await self._loop.step()
+        return found
+
+    async def compare_and_set(
+        self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
+    ) -> int | None:
+        await self._loop.step()
+        write = Write(key, value, expected, ttl_s)
+        revision = entries.compare_and_set(self._file, write, self._loop.time())
+        if revision is not None:
+            self._written.set()
+            self._written = asyncio.Event()
+        await self._loop.step()
+        if self._loses(key):
+            raise StateAwayError("the answer was lost")
+        return revision
+
+    async def append(self, log: str, record: bytes) -> int:
+        raise NotImplementedError
+
+    async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
+        raise NotImplementedError
+
+    async def watch(self, prefix: str) -> AsyncIterator[Entry]:
+        after = entries.revision(self._file)
+        while True:
+            written = self._written
+            page = entries.changes(self._file, prefix, after, self._loop.time())
+            after = page.upto
+            for entry in page.entries:
+                await self._loop.step()
+                yield entry
+            if not page.entries:
+                await written.wait()
+
+    async def aclose(self) -> None:
+        pass
+
+
+class SteppedResults:
+    """A result store in memory; each call waits before its work."""
+
+    def __init__(self, loop: SteppedLoop) -> None:
+        self._loop = loop
+        self.chunks: dict[str, dict[int, pa.Table]] = {}
+        self.deleted: set[str] = set()
+
+    async def check(self) -> None:
+        pass
+
+    async def write_chunk(
+        self, key: str, index: int, schema: pa.Schema, batches: Sequence[pa.RecordBatch]
+    ) -> ChunkInfo:
+        await self._loop.step()
+        rows = pa.Table.from_batches(batches, schema)
+        self.chunks.setdefault(key, {})[index] = rows
+        return ChunkInfo(index, rows.num_rows, rows.nbytes, f"{key}/{index}")
+
+    async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
+        await self._loop.step()
+        for batch in self.rows(key, chunk).to_batches():
+            yield batch
+
+    def rows(self, key: str, chunk: ChunkInfo) -> pa.Table:
+        """Return the rows of a chunk at once, for the test itself.
+
+        Raises:
+            ExecutionError: they were removed.
+        """
+        held: Mapping[int, pa.Table] = self.chunks.get(key, {})
+        if chunk.index not in held:
+            raise ExecutionError(f"the chunk {key}/{chunk.index} is not there")
+        return held[chunk.index]
+
+    async def delete(self, key: str) -> None:
+        await self._loop.step()
+        self.chunks.pop(key, None)
+        self.deleted.add(key)
+
+    async def keys(self) -> Sequence[str]:
+        await self._loop.step()
+        return sorted(self.chunks)
