@@ -1,6 +1,5 @@
 """The engine's contexts, as a session needs them."""
 
-import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 from datafusion.catalog import Schema, Table
 
 from caraway_core.ids import TableName
+from caraway_engine import spilling
 
 CATALOG = "caraway"
 _PRODUCTS_SHARE = 0.25
@@ -83,9 +83,7 @@ def new(settings: EngineSettings, partitions: int, share: float, measured: bool)
     if settings.memory_limit_bytes:
         runtime = runtime.with_fair_spill_pool(int(settings.memory_limit_bytes * share))
     if settings.temp_directory:
-        with contextlib.suppress(FileExistsError):
-            settings.temp_directory.mkdir(parents=True)
-        runtime = runtime.with_temp_file_path(settings.temp_directory)
+        runtime = runtime.with_temp_file_path(spilling.folder(settings.temp_directory))
     context = SessionContext(config, runtime)
     # The default keeps a folder's listing for ever, so new files would never be seen.
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()

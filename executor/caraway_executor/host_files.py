@@ -20,6 +20,7 @@ from caraway_core.protocols.fleet import OwnFile, TableCatalog
 from caraway_core.tables import FilesTable, TableSpec
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_ARRIVING = ".arriving-"
 _VERSIONS = 3
 """Statements under way read the catalogs before the newest one."""
 _EXPECTED_S = 600.0
@@ -52,6 +53,9 @@ class HostFiles:
         self._expected: dict[str, float] = {}
         self._lock = Lock()
         self._used: dict[str, deque[frozenset[str]]] = {}
+        # A process that was killed while a file arrived left a part of it.
+        for part in folder.glob(f"{_ARRIVING}*") if folder is not None else ():
+            part.unlink(missing_ok=True)
 
     def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
         """Return what is to be sent before a catalog over these files."""
@@ -129,7 +133,7 @@ def _name(file: OwnFile) -> str:
 
 
 def _write(path: Path, content: pa.Buffer) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".arriving-")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_ARRIVING)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

@@ -70,6 +70,13 @@ class Hosts:
         return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
+def test_parts_of_files_that_a_killed_process_left_are_removed(tmp_path: Path) -> None:
+    (tmp_path / ".arriving-abc").write_bytes(b"half")
+    (tmp_path / "other").write_bytes(b"whole")
+    HostFiles(tmp_path, lambda: 0.0)
+    assert [path.name for path in tmp_path.iterdir()] == ["other"]
+
+
 async def test_file_of_another_host_is_read_from_a_copy(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path)
     table = web(hosts.ours, "a.parquet", 1, 2)
