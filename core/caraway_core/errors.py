@@ -219,6 +219,10 @@ class DatasetLoadingError(QueryError):
         self.retry_after_s = retry_after_s
 
 
+class SourceNotReadError(QueryError):
+    """The statement was to be answered by sources of datasets, and reads none of them."""
+
+
 class QueryForbiddenError(QueryError):
     """The caller may not run this statement."""
 

@@ -88,6 +88,7 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.ParametersError: Outcome(Kind.INVALID, "PARAMETER_BINDING_FAILED"),
     errors.TableNotFoundError: _INVALID,
     errors.DatasetLoadingError: _AWAY,
+    errors.SourceNotReadError: _INVALID,
     errors.QueryForbiddenError: Outcome(Kind.FORBIDDEN, "SUBMISSION_FAILED"),
     errors.QueryTimeoutError: Outcome(Kind.TIMED_OUT, "TIMEOUT"),
     errors.QueryCancelledError: Outcome(Kind.CANCELLED, "CANCELLED"),

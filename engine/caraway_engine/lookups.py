@@ -102,7 +102,7 @@ class Lookups:
 
         Of a shape that was not seen before nothing is known until it is learnt.
         """
-        if not self._tables or statement.store is not None:
+        if not self._tables or statement.store is not None or statement.bound:
             return None
         shape = shapes.of(statement)
         if shape is None:

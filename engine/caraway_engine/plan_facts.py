@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import Write
 from caraway_engine import plan_nodes
 from caraway_engine.plan_nodes import Clauses, HiddenError, Node, Part
 
@@ -21,6 +22,10 @@ VOLATILE = frozenset(
     {"now", "random", "uuid", "current_date", "current_time", "input_file_name", "file_row_index"}
 )
 """The functions whose value depends on more than their arguments, by their own names."""
+
+
+INSERT = "Insert Into"
+"""The name of the write that adds rows."""
 
 
 class Operation(Enum):
@@ -57,14 +62,6 @@ _OPERATIONS = {
     **dict.fromkeys((plan_nodes.UNKNOWN, "Extension"), Operation.UNKNOWN),
 }  # fmt: skip
 _NEVER_CUT = frozenset({"Unnest", "RecursiveQuery", *_OPERATIONS})
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """A statement that changes a table; `name` is what SQL calls it."""
-
-    table: TableName
-    name: str
 
 
 @dataclass(frozen=True, slots=True)

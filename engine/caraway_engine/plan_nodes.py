@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from datafusion import LogicalPlan, SessionConfig, SessionContext
 from datafusion.expr import Expr
 from datafusion.substrait import Producer
@@ -354,9 +355,14 @@ def _named_tables(message: Any) -> Iterator[tuple[str, ...]]:
                 yield from _named_tables(each)
 
 
+def schema(raw: Any) -> pa.Schema:
+    """Return the columns that come out of a plan."""
+    return pa.schema(_frame(raw).schema())
+
+
 def may_be_null(part: Part, node: Node, found: Subplan) -> bool:
     """Tell if NULL can be on the left of IN or in its subquery, which is `found`."""
-    fields = list(_frame(found.plan).schema())
+    fields = list(schema(found.plan))
     if len(fields) > 1 or fields[0].nullable:
         return True
     left = part.expression.rex_call_operands()[0]

@@ -1,14 +1,22 @@
 """Statements to plans, each made once for as long as the tables of a session stay."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
-from datafusion import SQLOptions
+from datafusion import SessionContext, SQLOptions
 from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan as Substrait
 
-from caraway_core.errors import QueryError, QueryForbiddenError
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.errors import (
+    InvalidQueryError,
+    QueryError,
+    QueryForbiddenError,
+    SourceNotReadError,
+)
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import Statement, Write
 from caraway_engine import (
     coercion,
     distribution,
@@ -18,8 +26,10 @@ from caraway_engine import (
     scalars,
     statements,
     viewing,
+    writes,
 )
 from caraway_engine.known_faults import Planned
+from caraway_engine.plan_facts import Operation
 from caraway_engine.plans import KeptPlans, Plan, Startable
 from caraway_engine.positions import Positions
 from caraway_engine.registered import READ_ONLY, Registered
@@ -109,26 +119,44 @@ class StatementPlanner:
             self._kept.note_schema(plan, known)
         return known
 
+    def write_of(self, statement: Statement) -> Write | None:
+        """Return what a statement changes, if it does; nothing is refused here.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        try:
+            with viewing.limits_of(statement):
+                dataframe = self._framed(statement, _READ_WRITE).dataframe
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+        facts = plan_facts.of(dataframe.logical_plan())
+        return facts.write if facts.operation is Operation.WRITE else None
+
     def _plan(self, statement: Statement) -> Plan:
-        found = placeholders.find(statement.sql)
-        found.check(statement.parameters)
         key = _key(statement)
         if key and (plan := self._kept.recall(key)):
             return plan
-        values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
             with viewing.limits_of(statement):
-                framed = self._framed(found.sql, options, values)
-                dataframe = framed.dataframe
-                facts = plan_facts.of(dataframe.logical_plan())
-                is_product = self._registered.is_product(dataframe, facts)
-                if is_product:
-                    serial = self._contexts.serial
-                    dataframe = serial.sql(framed.sql, options=options, param_values=values)
+                framed = self._framed(statement, options)
+            dataframe = framed.dataframe
+            facts = plan_facts.of(dataframe.logical_plan())
+            is_product = self._registered.is_product(dataframe, facts)
+            if is_product:
+                dataframe = self._serial(dataframe)
         except BaseException as exc:
             raise _refined(self._registered.translate(exc, planning=True), statement) from exc
+        is_explained = facts.operation is Operation.EXPLAIN
+        if is_explained and facts.write and facts.write.table in self._versions:
+            raise InvalidQueryError(
+                f"EXPLAIN does not show writes to dataset '{facts.write.table}', which is "
+                "accelerated; explain the query of the statement"
+            )
         statements.check(facts, statement.writable)
+        if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
+            raise SourceNotReadError("the statement reads no dataset whose source may answer")
         effect = statements.effect(facts)
         if effect.written is not None and effect.written in self._versions:
             raise QueryForbiddenError(
@@ -141,14 +169,48 @@ class StatementPlanner:
             self._kept.remember(key, plan)
         return plan
 
-    def _framed(self, sql: str, options: SQLOptions, values: dict[str, pa.Scalar]) -> Planned:
-        context = self._contexts.main
+    def _framed(self, statement: Statement, options: SQLOptions) -> Planned:
+        """Plan a statement in a form in which no known fault of the engine shows."""
+        found = placeholders.find(statement.sql)
+        found.check(statement.parameters)
         return known_faults.planned(
-            context,
-            sql,
-            lambda text: context.sql(text, options=options, param_values=values),
-            values,
+            self._contexts.main,
+            found.sql,
+            lambda text: self._dataframe(statement, text, {}, options),
+            _values(statement),
         )
+
+    def _dataframe(self, statement: Statement, sql: str, shown: Shown, options: SQLOptions) -> Any:
+        """Plan the text of a statement, over tables as they are shown and bound."""
+        values = _values(statement)
+        installed = self._registered.installed
+        bound = {name: other for name, other in statement.bound.items() if other in installed}
+
+        def plan(context: SessionContext) -> Any:
+            made = context.sql(sql, options=options, param_values=values)
+            return self._redirected(made, context, statement.targets)
+
+        if not shown and not bound:
+            return plan(self._contexts.main)
+        logical = self._positions.planned(shown, sql, plan, bound)
+        return self._contexts.main.create_dataframe_from_logical_plan(logical)
+
+    def _redirected(
+        self, dataframe: Any, context: SessionContext, targets: Mapping[TableName, TableName]
+    ) -> Any:
+        """Insert into another table where the statement's own has one."""
+        if not targets:
+            return dataframe
+        insertion = writes.insertion(dataframe.logical_plan(), targets)
+        if insertion is None:
+            return dataframe
+        rows = {"insertion": insertion.rows(context)}
+        with self._registered.inputs.passing((), rows) as token, viewing.with_sources():
+            return context.sql(insertion.sql(f"{token}insertion"), options=_READ_WRITE)
+
+    def _serial(self, dataframe: Any) -> Any:
+        logical = dataframe.logical_plan()
+        return self._contexts.serial.create_dataframe_from_logical_plan(logical)
 
     def _pruned(self, statement: Statement, plan: Plan, views: Views) -> Shown:
         """Find the partitions that a statement can need, of tables that it does not need whole."""
@@ -168,17 +230,12 @@ class StatementPlanner:
         key = _key(statement)
         if key and (known := self._positions.recall(key, views)):
             return known
-        values = {name: scalars.bind(name, v) for name, v in statement.parameters.items()}
         options = _READ_WRITE if statement.writable else READ_ONLY
         try:
             with viewing.limits_of(statement):
-                logical = self._positions.planned(
-                    views,
-                    plan.sql,
-                    lambda context: context.sql(plan.sql, options=options, param_values=values),
-                )
-            context = self._contexts.serial if plan.is_product else self._contexts.main
-            dataframe = context.create_dataframe_from_logical_plan(logical)
+                dataframe = self._dataframe(statement, plan.sql, views, options)
+            if plan.is_product:
+                dataframe = self._serial(dataframe)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
         reads_only_catalog = plan.effect.reads_only_catalog and not has_changes
@@ -194,9 +251,13 @@ def _key(statement: Statement) -> str | None:
 
     The runtime's own statements name what those of users, in the same words, must not find.
     """
-    if statement.parameters or statement.writable or statement.sources:
+    if statement.parameters or statement.writable or statement.bound or statement.sources:
         return None
     return statement.sql if statement.sources is not None else f"own: {statement.sql}"
+
+
+def _values(statement: Statement) -> dict[str, pa.Scalar]:
+    return {name: scalars.bind(name, value) for name, value in statement.parameters.items()}
 
 
 def _refined(error: QueryError, statement: Statement) -> QueryError:

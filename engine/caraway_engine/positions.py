@@ -5,16 +5,18 @@ stand in place of the others for a moment; the plan is then run like any.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from datafusion import SessionContext
 from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
-from caraway_engine.contexts import CATALOG
+from caraway_engine import viewing
+from caraway_engine.contexts import CATALOG, quoted
 from caraway_engine.plans import Plan
 from caraway_engine.versions import Shown
 
@@ -40,13 +42,22 @@ class Positions:
         self._lock = Lock()
         self._views = views
 
-    def planned(self, views: Shown, sql: str, plan: Callable[[SessionContext], Any]) -> Any:
-        """Return the logical plan of a statement with tables as these views have them."""
+    def planned(
+        self,
+        views: Shown,
+        sql: str,
+        plan: Callable[[SessionContext], Any],
+        bound: Mapping[TableName, TableName] = MappingProxyType({}),
+    ) -> Any:
+        """Return the logical plan of a statement with tables as these views have them.
+
+        A table of `bound` is read from the other one that is named there.
+        """
         self._forget(views)
         with self._planning:
             if self._context is None:
                 self._context = self._make_context()
-            with self._shown(self._context, views, sql):
+            with self._shown(self._context, views, sql, bound):
                 return plan(self._context).logical_plan()
 
     def recall(self, sql: str, views: Shown) -> Plan | None:
@@ -74,19 +85,30 @@ class Positions:
                     del self._plans[sql]
 
     @contextmanager
-    def _shown(self, context: SessionContext, views: Shown, sql: str) -> Iterator[None]:
+    def _shown(
+        self,
+        context: SessionContext,
+        views: Shown,
+        sql: str,
+        bound: Mapping[TableName, TableName],
+    ) -> Iterator[None]:
         replaced: list[tuple[TableName, Table]] = []
         try:
             for name, view in views.items():
                 replaced.append((name, _replaced(context, name, view.table)))
+            for name, source in bound.items():
+                with viewing.with_sources():
+                    other = context.sql(f"SELECT * FROM {quoted(source)}").into_view()
+                replaced.append((name, _replaced(context, name, other)))
+            changed = {*views, *bound}
             for name in self._named(sql):
                 text, behind = self._views[name]
-                if not behind.isdisjoint(views):
+                if not behind.isdisjoint(changed):
                     made = context.sql(text).into_view()
                     replaced.append((name, _replaced(context, name, made)))
             yield
         finally:
-            for name, table in replaced:
+            for name, table in reversed(replaced):
                 _replaced(context, name, table)
 
     def _named(self, sql: str) -> list[TableName]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, ViewFacts
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, ViewFacts, Write
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine import presence, shares, stored
 from caraway_engine.contexts import EngineSettings
@@ -91,6 +91,14 @@ class Session:
             QueryError: it cannot be planned.
         """
         return self._statements.analyse(statement)
+
+    def write_of(self, statement: Statement) -> Write | None:
+        """Return what a statement changes, if it does; nothing is refused here.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        return self._statements.write_of(statement)
 
     def recall(self, statement: Statement) -> Analysis | None:
         """Return what `analyse` found before, if it did; never blocks."""

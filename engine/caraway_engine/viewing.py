@@ -41,6 +41,16 @@ def without_sources() -> Iterator[None]:
         _sources.reset(sources)
 
 
+@contextmanager
+def with_sources() -> Iterator[None]:
+    """Plan what the runtime itself words, which may name every source."""
+    sources = _sources.set(None)
+    try:
+        yield
+    finally:
+        _sources.reset(sources)
+
+
 def is_source(name: str) -> bool:
     return name.startswith(f"{SOURCE_SCHEMA}.")
 

@@ -15,7 +15,13 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, ViewFacts
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    CatalogSnapshot,
+    Statement,
+    ViewFacts,
+    Write,
+)
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
@@ -190,6 +196,13 @@ class LocalExecutor:
         store = await self._stores.at(statement.store.place)
         stream = await self._started(start, statement.in_background)
         return self._storing(stream, statement.store, store)
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        session = self._session
+        if session is None:
+            raise ShuttingDownError("the executor holds no catalog yet")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._planning, session.write_of, statement)
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
         """Plan a fragment over the catalog that it was made for, and start it.

@@ -27,6 +27,7 @@ from caraway_core.protocols.dispatch import (
     Progress,
     Statement,
     ViewFacts,
+    Write,
 )
 from caraway_core.protocols.state import Entry, StateStore
 from caraway_core.tables import ResultPlace, StoredTable
@@ -151,6 +152,9 @@ class GatedDispatch:
         if self.fails:
             raise self.fails.pop(0)
         return await self._inner.execute(query_id, statement)
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        return await self._inner.write_of(statement)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         if self.fails_to_load:

@@ -44,6 +44,8 @@ class Statement:
     Of datasets with a log `logs` says how far it counts; the dispatch sees to that.
     `viewer` is the principal whose rows system tables show; None sees those of everybody.
     `sources` names the sources of accelerated datasets that it may read; None: all of them.
+    `bound` maps each dataset that is to be read from another table to that table. `targets` does
+    the same for datasets that rows are inserted into.
     """
 
     sql: str
@@ -55,6 +57,16 @@ class Statement:
     logs: Logs = field(default_factory=dict, repr=False)
     viewer: PrincipalId | None = None
     sources: frozenset[TableName] | None = None
+    bound: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
+    targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A statement that changes a table; `name` is what SQL calls it."""
+
+    table: TableName
+    name: str
 
 
 class BatchStream(Protocol):
@@ -139,6 +151,14 @@ class Executor(Protocol):
         """
         ...
 
+    async def write_of(self, statement: Statement) -> Write | None:
+        """Plan the statement and return what it would change; None if it only reads.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        ...
+
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Bring a version of a dataset into memory, before a snapshot names it.
 
@@ -170,6 +190,14 @@ class Dispatch(Protocol):
         ...
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        """Plan a statement and return what it would change; None if it only reads.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        ...
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         """Bring a version of a dataset to where it will be read, before a snapshot shows it.

@@ -256,11 +256,8 @@ class Accelerations:
         answering = frozenset(
             name for name, each in kept if each.acceleration.on_zero_results == "use_source"
         )
-        return Sources(
-            frozenset(name for name, each in kept if each.dataset.access == "read_write"),
-            answering,
-            self._catalog.view_texts() if answering else {},
-        )
+        taking = frozenset(name for name, each in kept if each.dataset.access == "read_write")
+        return Sources(taking, answering)
 
     async def refreshed(self, name: TableName) -> None:
         """Refresh a dataset and wait until that is read. Raises as `Keeper.refreshed`."""

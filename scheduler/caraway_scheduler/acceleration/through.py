@@ -1,18 +1,18 @@
-"""Dispatch that goes through an accelerated dataset to its source, where the manifest wants that.
+"""Sends statements through accelerated datasets to their sources, where the manifest wants that.
 
-What is inserted goes to the source, and is read from the dataset when the statement ends. A query
-that finds nothing is asked of the source, where `on_zero_results` says so.
+Inserted rows go to the source, and are read from the dataset when the statement ends. A query that
+finds nothing is planned again over the source, where `on_zero_results` says so.
 """
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
 
 from caraway_core.changes import Log
-from caraway_core.errors import CarawayError, QueryError
+from caraway_core.errors import CarawayError, QueryError, SourceNotReadError
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
     BatchStream,
@@ -22,24 +22,21 @@ from caraway_core.protocols.dispatch import (
     Progress,
     Statement,
     ViewFacts,
+    Write,
 )
 from caraway_core.tables import StoredTable
-from caraway_scheduler.acceleration import texts
 from caraway_scheduler.catalog.states import source_of
+from caraway_scheduler.jobs import effects
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Which accelerated datasets take rows, and which have their source answer for them.
-
-    `views` are there where one of the latter is.
-    """
+    """The accelerated datasets that take rows, and those whose source answers for them."""
 
     taking: frozenset[TableName] = frozenset()
     answering: frozenset[TableName] = frozenset()
-    views: Mapping[TableName, str] = field(default_factory=dict)
 
 
 class Accelerations(Protocol):
@@ -57,7 +54,7 @@ class Accelerations(Protocol):
 
 
 class SourceDispatch:
-    """Another dispatch, with statements written anew where they have to reach a source."""
+    """Another dispatch, with statements bound to sources where they have to reach them."""
 
     def __init__(self, inner: Dispatch) -> None:
         self._inner = inner
@@ -77,23 +74,22 @@ class SourceDispatch:
         if known is None:
             return await self._inner.execute(query_id, statement)
         sources = known.sources()
-        if statement.writable and sources.taking:
-            found = texts.insertion(statement.sql, sources.taking)
-            if found is not None:
-                inserted = replace(
-                    statement, sql=found.sql, sources=frozenset({source_of(found.dataset)})
-                )
+        if statement.writable and sources.taking and effects.may_change(statement.sql):
+            write = await self._inner.write_of(statement)
+            if write is not None and write.table in sources.taking:
+                target = {write.table: source_of(write.table)}
+                inserted = replace(statement, targets=target)
                 stream = await self._inner.execute(query_id, inserted)
-                return _Inserted(stream, found.dataset, known.refreshed)
+                return _Inserted(stream, write.table, known.refreshed)
         stream = await self._inner.execute(query_id, statement)
         if not sources.answering or stream.written is not None:
             return stream
-        sql = texts.over_sources(statement.sql, sources.answering, sources.views)
-        if sql is None:
-            return stream
-        visible = frozenset(map(source_of, sources.answering))
-        again = replace(statement, sql=sql, sources=visible)
+        answering = {name: source_of(name) for name in sources.answering}
+        again = replace(statement, bound=answering)
         return _Answered(stream, lambda: self._inner.execute(query_id, again))
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        return await self._inner.write_of(statement)
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         return await self._inner.install(snapshot)
@@ -185,9 +181,13 @@ class _Answered(_Passed):
 
     async def _turn(self, again: Callable[[], Awaitable[BatchStream]]) -> None:
         self._again = None
+        try:
+            stream = await again()
+        except SourceNotReadError:
+            return
         await self._stream.aclose()
-        self._stream = await again()
-        self._batches = aiter(self._stream)
+        self._stream = stream
+        self._batches = aiter(stream)
 
     def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows in the columns that were announced.

@@ -174,10 +174,6 @@ class Catalog:
         """
         return self._asking.change_source(dataset)
 
-    def view_texts(self) -> Mapping[TableName, str]:
-        """Return the queries of all views."""
-        return {name: view.sql for name, view in self._views.items()}
-
     def source_bytes(self, name: TableName) -> int:
         """Return how large the source of an accelerated dataset is, as far as that is known."""
         state = self.datasets.get(name)

@@ -15,6 +15,7 @@ from caraway_core.protocols.dispatch import (
     Progress,
     Statement,
     ViewFacts,
+    Write,
 )
 from caraway_core.protocols.fleet import Fleet, TableCatalog
 from caraway_core.tables import StoredTable
@@ -111,6 +112,9 @@ class ClusterDispatch:
                 if attempt == ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        return await self._local.write_of(statement)
 
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._logs.follow(spec, log)

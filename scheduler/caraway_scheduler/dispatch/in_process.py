@@ -20,6 +20,7 @@ from caraway_core.protocols.dispatch import (
     Progress,
     Statement,
     ViewFacts,
+    Write,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
 from caraway_core.tables import StoredTable
@@ -74,6 +75,9 @@ class InProcessDispatch:
             self._count(is_whole=False)
             raise
         return _Counted(stream, self._count)
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        return await self._executor.write_of(statement)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         return await self._executor.load(table, spec, log)

@@ -1,4 +1,4 @@
-"""Whether a statement may change data, told before it is planned.
+"""Tells from its text if a statement may change data, before it is planned.
 
 A job that may is run at most once. A wrong yes costs it a second run after a crash; a wrong no
 would write twice, so in doubt the answer is yes.
@@ -6,13 +6,13 @@ would write twice, so in doubt the answer is yes.
 
 import re
 
-# What can hold such words without meaning them: literals, quoted names, comments.
+# What can hold such words without meaning them: literals and quoted names, and comments.
 _SILENT = re.compile(
-    r"""'(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | /\*.*?\*/ | \$(\w*)\$.*?\$\1\$""",
+    r"""(?P<value>'(?:[^']|'')*' | "(?:[^"]|"")*" | \$(\w*)\$.*?\$\2\$) | --[^\n]* | /\*.*?\*/""",
     re.VERBOSE | re.DOTALL,
 )
 _CHANGES = re.compile(
-    r"\b(?:INSERT|REPLACE|MERGE)\s+(?:INTO|OVERWRITE)\b|\bUPDATE\s+[\w\"]|\bDELETE\s+FROM\b"
+    r"\b(?:INSERT|REPLACE|MERGE)\s+(?:OR\s+\w+\s+)?(?:INTO|OVERWRITE)\b|\bUPDATE\s+[\w\"]|\bDELETE\s+FROM\b"
     r"|\bTRUNCATE\b",
     re.IGNORECASE,
 )
@@ -21,5 +21,5 @@ _EXPLAINS = re.compile(r"\s*EXPLAIN\b(?!\s+ANALY[SZ]E)", re.IGNORECASE)
 
 def may_change(sql: str) -> bool:
     """Whether the statement may write to a table."""
-    spoken = _SILENT.sub(" x ", sql)
+    spoken = _SILENT.sub(lambda found: " x " if found["value"] else " ", sql)
     return not _EXPLAINS.match(spoken) and bool(_CHANGES.search(spoken))

@@ -35,7 +35,20 @@ async def test_what_is_inserted_is_in_the_source_and_read_at_once(tmp_path: Path
             assert made.json() == [{"count": 2}]
             found = await runtime.sql("SELECT count(*) AS n FROM orders")
             assert found.json() == [{"n": 2 * (number + 1)}]
-        assert await runtime.own("SELECT count(*) AS n FROM caraway_source.orders") == [{"n": 6}]
+        note = "INSERT INTO others\nDml: op=[Insert Into] table=[x]"
+        for sql in (
+            f"/* why */ INSERT /* how */ INTO caraway.public.\"orders\" VALUES (7, '{note}')",
+            "INSERT INTO orders (v) SELECT v || '!' FROM orders WHERE id = 7",
+        ):
+            made = await runtime.sql(sql)
+            assert (made.status_code, made.json()) == (200, [{"count": 1}]), made.text
+        found = await runtime.sql("SELECT id, v FROM orders WHERE id = 7 OR id IS NULL ORDER BY v")
+        assert found.json() == [{"id": 7, "v": note}, {"id": None, "v": f"{note}!"}]
+        assert await runtime.own("SELECT count(*) AS n FROM caraway_source.orders") == [{"n": 8}]
+        shown = await runtime.sql("SELECT 'INSERT INTO orders VALUES (1)' AS a")
+        assert shown.json() == [{"a": "INSERT INTO orders VALUES (1)"}]
+        explained = await runtime.sql("EXPLAIN INSERT INTO orders VALUES (1, 'x')")
+        assert explained.status_code == 400, explained.text
         refused = await runtime.sql("INSERT INTO orders VALUES (9, 'x')", **reader)
         assert refused.status_code == 403, refused.text
 
@@ -59,7 +72,11 @@ async def test_a_job_inserts_through_the_dataset_too(tmp_path: Path) -> None:
 async def test_the_source_answers_where_the_dataset_has_nothing(tmp_path: Path) -> None:
     write(tmp_path, 100)
     keys = ("refresh_sql: SELECT * FROM orders WHERE id < 10", "on_zero_results: use_source")
-    async with running(tmp_path, manifest(*keys)) as runtime:
+    views = """
+        views:
+          - {name: late, sql: "SELECT id FROM orders WHERE id > 4"}
+"""
+    async with running(tmp_path, manifest(*keys) + views) as runtime:
         await at_version(runtime, 1)
         held = await runtime.sql("SELECT count(*) AS n FROM orders")
         assert held.json() == [{"n": 10}]
@@ -68,6 +85,20 @@ async def test_the_source_answers_where_the_dataset_has_nothing(tmp_path: Path) 
             ("SELECT id FROM orders WHERE id = 42", [{"id": 42}]),
             ("WITH a AS (SELECT 42 AS b) SELECT id FROM orders JOIN a ON id = b", [{"id": 42}]),
             ("SELECT id FROM orders WHERE id = 420", []),
+            ("SELECT id FROM public.orders WHERE id = 42", [{"id": 42}]),
+            ("SELECT a.id FROM (SELECT * FROM orders AS x) AS a WHERE id = 42", [{"id": 42}]),
+            ("SELECT 1 AS b WHERE EXISTS (SELECT 1 FROM orders WHERE id = 42)", [{"b": 1}]),
+            ("SELECT id FROM late WHERE id = 42", [{"id": 42}]),
+            ("WITH orders AS (SELECT 1 AS a WHERE false) SELECT * FROM orders", []),
+            (
+                "WITH late AS (SELECT id FROM orders) SELECT id FROM late WHERE id = 42",
+                [{"id": 42}],
+            ),
+            ("SELECT 1 AS orders WHERE 'orders' = 'late'", []),
+            (
+                "SELECT id FROM orders WHERE id = 42 AND 'orders' <> '\nTableScan: orders'",
+                [{"id": 42}],
+            ),
         ):
             found = await runtime.sql(sql)
             assert (found.status_code, found.json()) == (200, rows), sql

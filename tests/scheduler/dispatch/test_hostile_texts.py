@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
+from caraway_core.tables import TableSpec
 from tests.kit.clusters import in_process_cluster
 from tests.kit.engine import memory
 from tests.kit.hostile import HOSTILE, TEMPLATES, identifier, literal
@@ -15,7 +16,7 @@ _READS = [each for each in TEMPLATES if "FROM t" in each and each.startswith(("S
 
 
 async def test_executors_run_what_reads_tables_whatever_it_says(tmp_path: Path) -> None:
-    tables = {
+    tables: dict[str, TableSpec | str] = {
         "t": parquet(tmp_path / "t", pa.table({"a": [1, 2], "b": ["x", "y"]}), 2),
         "u": parquet(tmp_path / "u", pa.table({"a": [1, 3], "b": ["x", "z"]}), 2),
         "log": memory(a=[1], b=["x"]),
