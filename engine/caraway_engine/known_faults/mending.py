@@ -11,7 +11,7 @@ import pyarrow as pa
 from datafusion import DataFrame, SessionContext
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine.known_faults import overflow, scopes, syntax
+from caraway_engine.known_faults import combined, joining, overflow, scopes, subqueries, syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
@@ -20,7 +20,8 @@ logger = logging.getLogger(__name__)
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _MAY_APPLY = re.compile(
     # `*` of `SELECT *` and `count(*)` computes nothing.
-    r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))|\bsum\b",
+    r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))|\b(?:sum|exists|any|some|all|using|natural|distinct)\b"
+    r"|\b(?:not|or|is|case)\b(?s:.*)\bin\s*\(|\bin\s*\((?s:.*)\b(?:is|or|then)\b|\bin\s*\(\s*select\b",
     re.IGNORECASE,
 )
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
@@ -49,7 +50,7 @@ class Planned:
 
 Guard = Callable[[Scope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard,)
-_REMEDIES: tuple[Guard, ...] = ()
+_REMEDIES: tuple[Guard, ...] = (subqueries.mend, joining.mend_using)
 
 
 def planned(
@@ -70,7 +71,7 @@ def planned(
         return Planned(sql, dataframe)
     try:
         other = plan(mended.sql)
-        if _columns(other) == _columns(dataframe):
+        if _columns(other, mended) == _columns(dataframe, mended):
             return Planned(mended.sql, other)
         cause = "its columns would be others"
     except Exception as exc:  # Whatever the engine says of a text that no user wrote.
@@ -84,8 +85,10 @@ def planned(
     return Planned(sql, dataframe)
 
 
-def _columns(frame: DataFrame) -> list[tuple[str, pa.DataType]]:
-    return [(field.name, field.type) for field in pa.schema(frame.schema())]
+def _columns(frame: DataFrame, mended: Mended) -> list[tuple[str, pa.DataType | None]]:
+    """Return what must stay as it is: a right answer may have a wider type than a wrong one."""
+    schema = pa.schema(frame.schema())
+    return [(field.name, None if mended.is_needed else field.type) for field in schema]
 
 
 def mend(
@@ -105,10 +108,13 @@ def mend(
     if len(statements) != 1:
         return None
     types = Types(context, dict(parameters))
-    is_needed = is_guarded = False
+    is_needed, is_guarded = combined.mend(statements[0], types), False
+    has_null_equality = joining.has_null_equality(statements[0])
     for scope in list(scopes.scopes(statements[0])):
         names = _Names(scope)
         is_needed |= _applied(_REMEDIES, scope, types)
+        if has_null_equality:
+            is_needed |= joining.mend_equalities(scope)
         is_guarded |= _applied(_GUARDS, scope, types)
         names.keep(types)
     if not is_needed and not is_guarded:

@@ -69,6 +69,35 @@ def scopes(statement: Tree) -> Iterator[Scope]:
         yield from _of_query(query, [], None, True)
 
 
+def set_operations(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
+    """Yield the UNIONs and the like of a statement, the inner ones first, and the CTEs they see."""
+    for query in _topmost(statement):
+        yield from _sets_of_query(query, [])
+
+
+def _sets_of_query(query: Tree, known: list[Tree]) -> Iterator[tuple[Tree, Tree]]:
+    own = query["with"]
+    ctes = [*known]
+    for cte in own["cte_tables"] if own else ():
+        yield from _sets_of_query(cte["query"], [*ctes, cte] if own["recursive"] else ctes)
+        ctes = [*ctes, cte]
+    yield from _sets_of_body(query["body"], _with(own, ctes), ctes)
+    for inner in _topmost(query["order_by"]):
+        yield from _sets_of_query(inner, ctes)
+
+
+def _sets_of_body(tree: Tree, with_: Tree, ctes: list[Tree]) -> Iterator[tuple[Tree, Tree]]:
+    if "SetOperation" in tree:
+        for side in ("left", "right"):
+            yield from _sets_of_body(tree["SetOperation"][side], with_, ctes)
+        yield tree, with_
+    elif "Query" in tree:
+        yield from _sets_of_query(tree["Query"], ctes)
+    elif "Select" in tree:
+        for query in _topmost(tree["Select"]):
+            yield from _sets_of_query(query, ctes)
+
+
 def _topmost(tree: Tree) -> Iterator[Tree]:
     """Yield the queries of a tree that are in no other query of it."""
     for each in syntax.inside(tree):

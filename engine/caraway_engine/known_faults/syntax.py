@@ -137,6 +137,11 @@ def select(projection: list[Tree], from_: list[Tree], with_: Tree, group_by: Tre
     return restored({"Query": {**blank, "with": with_, "body": {"Select": made}}})
 
 
+def query(body_: Tree) -> Tree:
+    """Make a query of a SELECT or of what combines several."""
+    return {**_blank()["Query"], "body": body_}
+
+
 def identifier(name: str) -> Tree:
     """Make a name that is written just so."""
     at = {"line": 0, "column": 0}

@@ -55,4 +55,112 @@ CASES = (
     refused("sum-overflow", "SELECT sum(DISTINCT x) FROM big", "9223372036854775808 does not fit"),
     refused("sum-overflow", "SELECT sum(x) OVER (ORDER BY id) FROM big", "sum of BIGINT"),
     refused("sum-overflow", "SELECT id % 1, sum(x) FROM big GROUP BY id % 1", "sum of BIGINT"),
+    answered(
+        "in-loses-null", "SELECT v FROM t WHERE (k IN (SELECT k FROM u)) IS NULL", (40,), (50,)
+    ),
+    answered("in-loses-null", "SELECT v FROM t WHERE k NOT IN (SELECT k FROM u) OR v = 10", (10,)),
+    answered("in-loses-null", "SELECT v FROM t WHERE (k IN (SELECT k FROM u)) IS FALSE"),
+    answered(
+        "in-loses-null",
+        "SELECT v FROM t WHERE coalesce(k IN (SELECT k FROM u), true)",
+        (10,), (20,), (30,), (40,), (50,),
+    ),
+    answered(
+        "in-loses-null",
+        "SELECT v FROM t WHERE NOT (k IN (SELECT k FROM u) AND v > 20)",
+        (10,), (20,),
+    ),
+    answered(
+        "in-loses-null",
+        "SELECT k, count(*) FROM t GROUP BY k HAVING NOT (k IN (SELECT k FROM u) AND count(*) > 0)",
+    ),
+    answered(
+        "in-loses-null",
+        "SELECT v FROM t WHERE (k IN (SELECT w FROM u WHERE u.k = t.k OR u.k IS NULL)) IS NULL",
+        (40,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE NOT EXISTS (SELECT count(*) FROM u WHERE u.k = t.k)",
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE EXISTS (SELECT max(w) FROM u WHERE u.k = t.k) AND v > 30",
+        (40,), (50,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k HAVING count(*) = 0)",
+        (40,), (50,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE 0 IN (SELECT count(*) FROM u WHERE u.k = t.k)",
+        (40,), (50,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE 0 <> ALL (SELECT count(*) FROM u WHERE u.k = t.k)",
+        (10,), (20,), (30,),
+    ),
+    answered(
+        "count-of-nothing",
+        "SELECT v FROM t WHERE 0 = ANY (SELECT count(*) FROM u WHERE u.k = t.k)",
+        (40,), (50,),
+    ),
+    refused(
+        "correlated-limit",
+        "SELECT v FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k OFFSET 2)",
+        "row_number() OVER (PARTITION BY",
+    ),
+    answered("except-all", "SELECT k FROM u EXCEPT ALL SELECT k FROM t", (2,), (4,)),
+    answered(
+        "except-all", "SELECT k FROM u INTERSECT ALL SELECT k FROM t", (1,), (2,), (2,), (None,)
+    ),
+    answered(
+        "except-all",
+        "WITH a AS (SELECT k FROM u) SELECT * FROM (SELECT k FROM a EXCEPT ALL SELECT k FROM t) x",
+        (2,), (4,),
+    ),
+    answered(
+        "using-loses-right",
+        "SELECT k, v, w FROM t FULL JOIN u USING (k) WHERE v IS NULL",
+        (4, None, 6), (None, None, 5),
+    ),
+    answered(
+        "using-loses-right",
+        "SELECT * FROM t FULL JOIN u USING (k) WHERE v IS NULL",
+        (4, None, 6), (None, None, 5),
+    ),
+    answered(
+        "using-loses-right",
+        "SELECT k, count(*) FROM t FULL JOIN u USING (k) GROUP BY k",
+        (1, 1), (2, 6), (3, 1), (4, 1), (None, 2),
+    ),
+    answered(
+        "using-loses-right",
+        "SELECT k, w FROM t RIGHT JOIN u USING (k) WHERE v IS NULL",
+        (4, 6), (None, 5),
+    ),
+    answered(
+        "using-loses-right",
+        "SELECT k, w FROM t NATURAL FULL JOIN u WHERE v IS NULL",
+        (4, 6), (None, 5),
+    ),
+    refused(
+        "using-loses-right",
+        "SELECT * FROM t FULL JOIN u USING (k) LEFT JOIN one ON one.k = u.w",
+        "coalesce(a.k, b.k)",
+    ),
+    answered(
+        "null-safe-where",
+        "SELECT t.v FROM t JOIN u ON t.k IS NOT DISTINCT FROM u.k WHERE t.k = u.k AND t.v <> 20",
+        (10,), (30,), (30,), (30,),
+    ),
+    answered(
+        "null-safe-where",
+        "SELECT v FROM (SELECT t.v, t.k AS a, u.k AS b FROM t "
+        "JOIN u ON t.k IS NOT DISTINCT FROM u.k) q WHERE a = b AND v <> 20",
+        (10,), (30,), (30,), (30,),
+    ),
 )  # fmt: skip

@@ -1,0 +1,66 @@
+"""EXCEPT ALL and INTERSECT ALL: DataFusion 55 does not count how often a row is there.
+
+Rows that are equal are numbered on both sides, which makes each of them different; EXCEPT and
+INTERSECT of numbered rows keep as many as they should.
+"""
+
+from collections.abc import Iterator
+
+from caraway_core.errors import InvalidQueryError
+from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults.scopes import Types
+from caraway_engine.known_faults.syntax import Tree
+
+_WORDS = {"Except": "EXCEPT", "Intersect": "INTERSECT"}
+_SIDE = (
+    "SELECT {columns}, row_number() OVER (PARTITION BY {columns}) AS n "
+    "FROM ({side}) AS {name}({columns})"
+)
+_WHOLE = "SELECT {named} FROM ({left} {word} {right}) AS numbered"
+
+
+def mend(statement: Tree, types: Types) -> bool:
+    """Number the rows of each EXCEPT ALL and INTERSECT ALL; tell if there were any.
+
+    Raises:
+        InvalidQueryError: it is not known which columns one has.
+    """
+    is_changed = False
+    while found := next(_to_mend(statement), None):
+        tree, with_ = found
+        syntax.replace(tree, _numbered(tree["SetOperation"], with_, types))
+        is_changed = True
+    return is_changed
+
+
+def _to_mend(statement: Tree) -> Iterator[tuple[Tree, Tree]]:
+    for tree, with_ in scopes.set_operations(statement):
+        operation = tree["SetOperation"]
+        if operation["op"] in _WORDS and operation["set_quantifier"] == "All":
+            yield tree, with_
+
+
+def _numbered(operation: Tree, with_: Tree, types: Types) -> Tree:
+    schema = types.schema(syntax.query(operation["left"]), with_)
+    word = _WORDS[operation["op"]]
+    if schema is None:
+        raise InvalidQueryError(
+            f"{word} ALL is not supported in a subquery that names columns of the query around "
+            f"it; write {word} and count equal rows with GROUP BY"
+        )
+    columns = [f"c{number}" for number in range(len(schema.names))]
+    left, right = (
+        _SIDE.format(
+            columns=", ".join(columns),
+            side=syntax.restored({"Query": syntax.query(operation[side])}),
+            name=side + "_rows",
+        )
+        for side in ("left", "right")
+    )
+    named = ", ".join(
+        f'{column} AS "{name.replace(chr(34), chr(34) * 2)}"'
+        for column, name in zip(columns, schema.names, strict=True)
+    )
+    (made,) = syntax.parse(_WHOLE.format(named=named, left=left, word=word, right=right))
+    body: Tree = made["Query"]["body"]
+    return body

@@ -1,0 +1,191 @@
+"""Joins: columns of USING, and equalities beside IS NOT DISTINCT FROM.
+
+DataFusion 55 gives for a column of USING always the left one, which is NULL where FULL and RIGHT
+joins found no row on the left. And it takes an equality in WHERE for one that lets NULL equal NULL
+where it stands beside IS NOT DISTINCT FROM in the condition of a join.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from caraway_core.errors import InvalidQueryError
+from caraway_engine.known_faults import syntax
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+
+_KEEPS_RIGHT = {"FullOuter": "FULL", "RightOuter": "RIGHT", "Right": "RIGHT"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Relation:
+    """One relation of a FROM: its name, and its columns."""
+
+    name: str
+    columns: list[str]
+
+    def column(self, name: str) -> Tree:
+        return {"CompoundIdentifier": [syntax.identifier(self.name), syntax.identifier(name)]}
+
+
+def mend_using(scope: Scope, types: Types) -> bool:
+    """Give columns of USING in FULL and RIGHT joins their values; tell if there were any.
+
+    Raises:
+        InvalidQueryError: the relations are of a form in which that is not known how.
+    """
+    is_changed = False
+    for from_ in scope.select["from"]:
+        for number, join in enumerate(from_["joins"]):
+            operator = join["join_operator"]
+            side = _KEEPS_RIGHT.get(syntax.kind(operator))
+            if side is None or not _is_by_name(syntax.body(operator)):
+                continue
+            is_changed |= _mend_join(scope, types, from_, number, side)
+    return is_changed
+
+
+def _is_by_name(constraint: Tree) -> bool:
+    return constraint == "Natural" or syntax.kind(constraint) == "Using"
+
+
+def _mend_join(scope: Scope, types: Types, from_: Tree, number: int, side: str) -> bool:
+    joins = from_["joins"]
+    before = [from_["relation"], *(each["relation"] for each in joins[:number])]
+    left = [_relation(each, scope, types, side) for each in before]
+    right = _relation(joins[number]["relation"], scope, types, side)
+    values: dict[str, Tree] = {}
+    for name in _names(syntax.body(joins[number]["join_operator"]), left, right):
+        owner = next((each for each in left if name in each.columns), None)
+        if owner is None:
+            raise _refusal(side)
+        # Of a RIGHT join the right one is never missing; both are named for their common type.
+        first, second = (right, owner) if side == "RIGHT" else (owner, right)
+        values[name] = syntax.filled(
+            "coalesce(__a, __b)", a=first.column(name), b=second.column(name)
+        )
+    has_wildcard = any("Wildcard" in item for item in scope.select["projection"])
+    if not has_wildcard and not any(_names_one(each, values) for each in scope.expressions()):
+        return False
+    others = [each for each in joins if _is_by_name_of(each)]
+    is_alone = len(scope.select["from"]) == 1 and number + 1 == len(joins)
+    if len(others) > 1 or (has_wildcard and not is_alone):
+        raise _refusal(side)
+    _expand(scope, left, right, values)
+    _substitute(scope, values)
+    return True
+
+
+def _names_one(tree: Tree, values: dict[str, Tree]) -> bool:
+    return syntax.kind(tree) == "Identifier" and syntax.spelled(tree["Identifier"]) in values
+
+
+def _is_by_name_of(join: Tree) -> bool:
+    operator = join["join_operator"]
+    return syntax.kind(operator) != "" and _is_by_name(syntax.body(operator))
+
+
+def _names(constraint: Tree, left: list[_Relation], right: _Relation) -> list[str]:
+    if constraint == "Natural":
+        return [name for each in left for name in each.columns if name in right.columns]
+    return [syntax.spelled(each[-1]["Identifier"]) for each in constraint["Using"]]
+
+
+def _relation(tree: Tree, scope: Scope, types: Types, side: str) -> _Relation:
+    inner = tree.get("Table") or tree.get("Derived")
+    columns = types.columns(scope, [{"relation": tree, "joins": []}])
+    if inner is None or columns is None:
+        raise _refusal(side)
+    if inner["alias"]:
+        return _Relation(syntax.spelled(inner["alias"]["name"]), columns)
+    if "name" not in inner or "Identifier" not in inner["name"][-1]:
+        raise _refusal(side)
+    return _Relation(syntax.spelled(inner["name"][-1]["Identifier"]), columns)
+
+
+def _expand(scope: Scope, left: list[_Relation], right: _Relation, values: dict[str, Tree]) -> None:
+    """Write out the columns of `*`: each column of USING once, where the left one stands."""
+    items: list[Tree] = []
+    for item in scope.select["projection"]:
+        if "Wildcard" not in item:
+            items.append(item)
+            continue
+        if any(syntax.body(item).get(key) for key in _WILDCARD_OPTIONS):
+            raise _refusal("FULL or RIGHT")
+        for relation in (*left, right):
+            for name in relation.columns:
+                if name not in values:
+                    items.append({"UnnamedExpr": relation.column(name)})
+                elif relation is not right:
+                    items.append(_aliased(values[name], name))
+    scope.select["projection"] = items
+
+
+_WILDCARD_OPTIONS = ("opt_ilike", "opt_exclude", "opt_except", "opt_replace", "opt_rename")
+
+
+def _aliased(value: Tree, name: str) -> Tree:
+    return {"ExprWithAlias": {"expr": value, "alias": syntax.identifier(name)}}
+
+
+def _substitute(scope: Scope, values: dict[str, Tree]) -> None:
+    shown: set[str] = set()
+    for item in scope.select["projection"]:
+        whole = item.get("UnnamedExpr")
+        if whole and syntax.kind(whole) == "Identifier":
+            name = syntax.spelled(whole["Identifier"])
+            if name in values:
+                shown.add(name)
+                syntax.replace(item, _aliased(values[name], name))
+        elif "ExprWithAlias" in item:
+            shown.add(syntax.spelled(item["ExprWithAlias"]["alias"]))
+    keys = ("projection", "selection", "having", "qualify", "group_by", "named_window")
+    for each in syntax.inside([scope.select[key] for key in keys]):
+        _put(each, values)
+    # In ORDER BY the name of a column of the answer is that column.
+    hidden = {name: value for name, value in values.items() if name not in shown}
+    for each in syntax.inside(scope.query["order_by"]):
+        _put(each, hidden)
+
+
+def _put(tree: Tree, values: dict[str, Tree]) -> None:
+    if _names_one(tree, values):
+        syntax.replace(tree, values[syntax.spelled(tree["Identifier"])])
+
+
+def _refusal(side: str) -> InvalidQueryError:
+    return InvalidQueryError(
+        f"{side} JOIN with USING or NATURAL is not supported among several joins or with such "
+        "columns: the engine would lose keys of the right side; write ON a.k = b.k, and "
+        "coalesce(a.k, b.k) in place of k"
+    )
+
+
+def mend_equalities(scope: Scope) -> bool:
+    """Say of equalities in WHERE that they hold for no NULL; tell if there were any."""
+    found = [each for each in _conjuncts(scope.select["selection"]) if _is_equality(each)]
+    for each in found:
+        operation = dict(each)
+        left = each["BinaryOp"]["left"]
+        new = syntax.filled("__a AND __b IS NOT NULL", a=operation, b=left)
+        syntax.replace(each, {"Nested": new})
+    return bool(found)
+
+
+def has_null_equality(statement: Tree) -> bool:
+    return any(syntax.kind(each) == "IsNotDistinctFrom" for each in syntax.everything(statement))
+
+
+def _conjuncts(condition: Tree) -> Iterator[Tree]:
+    inner = syntax.unnested(condition)
+    if syntax.kind(inner) == "BinaryOp" and inner["BinaryOp"]["op"] == "And":
+        for side in ("left", "right"):
+            yield from _conjuncts(inner["BinaryOp"][side])
+    elif inner is not None:
+        yield inner
+
+
+def _is_equality(tree: Tree) -> bool:
+    if syntax.kind(tree) != "BinaryOp" or tree["BinaryOp"]["op"] != "Eq":
+        return False
+    sides = [syntax.unnested(tree["BinaryOp"][side]) for side in ("left", "right")]
+    return not any(syntax.kind(side) in ("Value", "TypedString") for side in sides)

@@ -1,0 +1,183 @@
+"""Subqueries in conditions: DataFusion 55 makes joins of them, which lose NULLs and counts of zero.
+
+`x IN (subquery)` that is not true becomes false, also where NULL is right; that shows under NOT,
+OR, IS NULL and in functions. A subquery that counts gives a row also where nothing is counted; the
+join of a correlated one has none.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from caraway_core.errors import InvalidQueryError
+from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+
+_THREE_VALUED = (
+    "CASE WHEN __found THEN __yes WHEN __nulls OR (__x IS NULL AND __rows) THEN NULL ELSE __no END"
+)
+_ANY_NULL = "EXISTS (SELECT 1 FROM (SELECT 1) AS any_rows(c) WHERE c IS NULL)"
+_COMPARED = {
+    "Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">=",
+}  # fmt: skip
+_INNER = ("Inner", "Join")
+
+
+def mend(scope: Scope, types: Types) -> bool:
+    """Write the subqueries in the conditions of a SELECT otherwise; tell if there were any.
+
+    Raises:
+        InvalidQueryError: one cannot be written so that the engine answers it rightly.
+    """
+    conditions = list(_conditions(scope))
+    is_null_false = {id(each) for condition in conditions for each in _two_valued(condition, True)}
+    changes: list[tuple[Tree, Tree]] = []
+    for each in syntax.inside(conditions):
+        new = _mended(each, scope, types, is_null_false)
+        if new is not None:
+            changes.append((each, new))
+    for each, new in changes:
+        syntax.replace(each, new)
+    return bool(changes)
+
+
+def _conditions(scope: Scope) -> Iterator[Tree]:
+    for key in ("selection", "having", "qualify"):
+        if scope.select[key] is not None:
+            yield scope.select[key]
+    for join in scope.joins():
+        operator = join["join_operator"]
+        if syntax.kind(operator) in _INNER and syntax.kind(syntax.body(operator)) == "On":
+            yield operator[syntax.kind(operator)]["On"]
+
+
+def _two_valued(condition: Tree, is_top: bool) -> Iterator[Tree]:
+    """Yield the INs of which it does not matter if they are false or NULL, and the engine knows."""
+    inner = syntax.unnested(condition)
+    match syntax.kind(inner):
+        case "BinaryOp" if inner["BinaryOp"]["op"] in ("And", "Or"):
+            is_still_top = is_top and inner["BinaryOp"]["op"] == "And"
+            for side in ("left", "right"):
+                yield from _two_valued(inner["BinaryOp"][side], is_still_top)
+        case "InSubquery" if is_top or not inner["InSubquery"]["negated"]:
+            yield inner
+        case "UnaryOp" if is_top and inner["UnaryOp"]["op"] == "Not":
+            negated = syntax.unnested(inner["UnaryOp"]["expr"])
+            if syntax.kind(negated) == "InSubquery":
+                yield negated
+
+
+def _mended(tree: Tree, scope: Scope, types: Types, is_null_false: set[int]) -> Tree | None:
+    match syntax.kind(tree):
+        case "Exists":
+            return _exists(tree["Exists"], scope, types)
+        case "InSubquery":
+            found = tree["InSubquery"]
+            if _counts(found["subquery"], scope, types):
+                return _compared(found["expr"], "<>" if found["negated"] else "=", found)
+            _check_limit(found["subquery"], scope, types)
+            return None if id(tree) in is_null_false else _three_valued(found, scope, types)
+        case "AnyOp" | "AllOp":
+            found = syntax.body(tree)
+            right = syntax.unnested(found["right"])
+            if syntax.kind(right) != "Subquery":
+                return None
+            query = right["Subquery"]
+            if _counts(query, scope, types):
+                sign = _COMPARED[found["compare_op"]]
+                return _compared(found["left"], sign, {"subquery": query})
+            _check_limit(query, scope, types)
+    return None
+
+
+def _compared(left: Tree, sign: str, found: dict[str, Any]) -> Tree:
+    """A subquery of one row is a value: the engine knows that a count of nothing is zero."""
+    return {"Nested": syntax.filled(
+        f"__a {sign} __b", a=left, b={"Subquery": found["subquery"]}
+    )}  # fmt: skip
+
+
+def _exists(found: dict[str, Any], scope: Scope, types: Types) -> Tree | None:
+    query = found["subquery"]
+    if not _counts(query, scope, types):
+        if _skips(query):
+            _check_limit(query, scope, types)
+        return None
+    having = query["body"]["Select"]["having"]
+    if having is None:
+        return syntax.filled("1 = 0" if found["negated"] else "1 = 1")
+    select = {
+        **query["body"]["Select"], "having": None, "projection": [{"UnnamedExpr": having}]
+    }  # fmt: skip
+    value = {"Subquery": {**query, "body": {"Select": select}}}
+    sign = "IS NOT TRUE" if found["negated"] else "IS TRUE"
+    return {"Nested": syntax.filled(f"__a {sign}", a=value)}
+
+
+def _counts(query: Tree, scope: Scope, types: Types) -> bool:
+    """Tell if a subquery hangs on the query around it and aggregates all of its rows to one."""
+    select = query["body"].get("Select")
+    if select is None or query["limit_clause"] or query["fetch"]:
+        return False
+    inner = Scope(select, query, None, None, False)
+    aggregates = scopes.has_aggregate([select["projection"], select["having"]])
+    return aggregates and not scopes.is_grouped(inner) and not types.can_stand_alone(query, scope)
+
+
+def _check_limit(query: Tree, scope: Scope, types: Types) -> None:
+    if (query["limit_clause"] or query["fetch"]) and not types.can_stand_alone(query, scope):
+        raise InvalidQueryError(
+            "LIMIT and OFFSET in a subquery that names columns of the query around it are not "
+            "supported: the engine would count the rows of all outer rows together; number them "
+            "with row_number() OVER (PARTITION BY ...) and compare the number"
+        )
+
+
+def _skips(query: Tree) -> bool:
+    """Tell if a query leaves out its first rows: to leave out later ones changes no EXISTS."""
+    limit = query["limit_clause"]
+    return bool(limit) and bool(syntax.body(limit).get("offset", True))
+
+
+def _three_valued(found: dict[str, Any], scope: Scope, types: Types) -> Tree:
+    query = found["subquery"]
+    plain = {"InSubquery": {**found, "negated": False}}
+    if types.can_stand_alone(query, scope):
+        nulls = syntax.filled(_ANY_NULL)
+        for each in syntax.everything(nulls):
+            if "Derived" in each:
+                each["Derived"]["subquery"] = syntax.copied(query)
+    else:
+        nulls = _correlated_nulls(query)
+    rows = {"Exists": {"subquery": syntax.copied(query), "negated": False}}
+    yes, no = ("false", "true") if found["negated"] else ("true", "false")
+    return {"Nested": syntax.filled(
+        _THREE_VALUED, found=plain, nulls=nulls, rows=rows, x=found["expr"],
+        yes=syntax.filled(yes), no=syntax.filled(no),
+    )}  # fmt: skip
+
+
+def _correlated_nulls(query: Tree) -> Tree:
+    copied = syntax.copied(query)
+    select = copied["body"].get("Select")
+    is_plain = (
+        select is not None
+        and len(select["projection"]) == 1
+        and not scopes.has_aggregate([select["projection"], select["having"]])
+        and not scopes.is_grouped(Scope(select, copied, None, None, False))
+        and select["qualify"] is None
+    )
+    (item,) = select["projection"] if is_plain else (None,)
+    value = item and (item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr"))
+    if value is None:
+        raise InvalidQueryError(
+            "IN with a subquery of this form is not supported under NOT, OR, IS NULL, CASE or in a "
+            "function: the engine would take NULL for false; write it with EXISTS, as in "
+            "EXISTS (SELECT 1 FROM ... WHERE column = x)"
+        )
+    is_null = syntax.filled("__a IS NULL", a=value)
+    old = select["selection"]
+    select["selection"] = is_null if old is None else syntax.filled(
+        "__a AND __b", a=old, b=is_null
+    )  # fmt: skip
+    return {"Exists": {"subquery": copied, "negated": False}}
