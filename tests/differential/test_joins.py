@@ -1,14 +1,32 @@
-"""Joins of columns with equal names answer on several executors as on one node."""
+"""Joins of tables that share names answer on several executors as on one node, and as DuckDB."""
 
+import random
 from collections.abc import Iterator
 
+import duckdb
+import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, Phase, given, note, seed, settings
 
 from caraway_core.errors import QueryError
+from caraway_engine.stages import Policy
 from tests.differential import asking, cluster_runners, key_tables, runners
 from tests.differential.asking import Pair, Runner
+from tests.differential.comparing import unmatched
 from tests.differential.datasets import Dataset
+from tests.differential.generated import Query
+from tests.differential.join_trees import queries
+from tests.differential.rows import of_table as rows_of
 from tests.kit.clusters import EAGER, TINY
+
+QUICK_EXAMPLES = 50
+LONG_EXAMPLES = 2500
+REAL_EXAMPLES = 500
+MOST_ROWS = 50_000
+LEAST_ACCEPTED = 0.97
+LEAST_WITH_ROWS = 0.5
+MOST_FAULTS = 0.01
+"""Statements that DataFusion 55 answers wrongly on one node, and DuckDB rightly."""
 
 # Each gave invented rows, no rows, `Unsupported data type Int64 for function upper` or a panic.
 REPORTED = {
@@ -23,7 +41,15 @@ REPORTED = {
     "groups": "SELECT x1.i % 5, count(*) FROM customer x0 RIGHT JOIN visits x1 "
     "ON x0.c_name = x1.s WHERE upper(x0.c_name) > '' GROUP BY 1",
 }
-POLICIES = {"tiny": TINY, "eager": EAGER}
+MIXED = Policy(small_table_bytes=1500, broadcast_bytes=512, gather_bytes=512)
+"""Reads the smaller tables whole, beside shares of the larger ones."""
+OPENINGS = {
+    "tiny": cluster_runners.in_process(2, TINY),
+    "eager": cluster_runners.in_process(2, EAGER),
+    "mixed": cluster_runners.in_process(2, MIXED),
+    "real": cluster_runners.real(2),
+}
+PARAMS = [pytest.param(name, marks=pytest.mark.full if name == "real" else ()) for name in OPENINGS]
 
 
 @pytest.fixture(scope="session")
@@ -37,14 +63,105 @@ def reference(keys: Dataset) -> Iterator[Runner]:
         yield made
 
 
-@pytest.fixture(scope="module", params=POLICIES)
+@pytest.fixture(scope="module", params=PARAMS)
 def on_keys(request: pytest.FixtureRequest, keys: Dataset, reference: Runner) -> Iterator[Pair]:
-    opening = cluster_runners.in_process(2, POLICIES[request.param])
-    with asking.opened(opening, keys) as runner:
+    with asking.opened(OPENINGS[request.param], keys) as runner:
         yield Pair(reference, runner)
+
+
+@pytest.fixture(scope="session")
+def duck(keys: Dataset) -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for table in keys.tables:
+            connection.sql(f"CREATE VIEW {table} AS FROM '{keys.folder / table}/*.parquet'")
+        yield connection
+
+
+class Tally:
+    """What became of the statements of one run."""
+
+    def __init__(self) -> None:
+        self.asked = self.accepted = self.with_rows = self.faults = 0
+
+    def check(self) -> None:
+        assert self.accepted >= LEAST_ACCEPTED * self.asked, vars(self)
+        assert self.with_rows >= LEAST_WITH_ROWS * self.asked, vars(self)
+        assert self.faults <= MOST_FAULTS * self.asked, vars(self)
+
+
+def agree(query: Query, pair: Pair, duck: duckdb.DuckDBPyConnection, tally: Tally) -> None:
+    """Compare with one node, which is right unless DuckDB answers otherwise."""
+    note(query.sql)
+    tally.asked += 1
+    expected = pair.reference.outcome(query.sql)
+    if isinstance(expected, QueryError):
+        return
+    tally.accepted += 1
+    if expected.num_rows > MOST_ROWS:
+        return
+    tally.with_rows += expected.num_rows > 0
+    got = pair.runner.outcome(query.sql)
+    if (is_right := _is_answer_of(duck, query.sql, expected)) is False:
+        tally.faults += 1
+        if not isinstance(got, QueryError) and _is_answer_of(duck, query.sql, got):
+            return
+    pair.judge(query.sql, expected, got)
+    assert is_right is not None, f"DuckDB refuses it\n\n{query.sql}"
+
+
+def _is_answer_of(duck: duckdb.DuckDBPyConnection, sql: str, answer: pa.Table) -> bool | None:
+    """Whether DuckDB gives the same rows; None where it does not know the words."""
+    try:
+        rows = duck.execute(sql).to_arrow_table()
+    except duckdb.Error:
+        return None
+    return unmatched(rows_of(rows), rows_of(answer)) == [] and rows.num_rows == answer.num_rows
 
 
 @pytest.mark.parametrize("name", REPORTED)
 def test_filters_stay_on_the_column_that_they_name(name: str, on_keys: Pair) -> None:
     assert not isinstance(on_keys.expected(REPORTED[name]), QueryError)
     on_keys.check(REPORTED[name])
+
+
+@pytest.mark.timeout(400)
+def test_the_same_trees_of_joins_every_time(on_keys: Pair, duck: duckdb.DuckDBPyConnection) -> None:
+    tally = Tally()
+
+    @settings(
+        max_examples=QUICK_EXAMPLES, derandomize=True, deadline=None, database=None,
+        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
+    )  # fmt: skip
+    @given(queries())
+    def each(query: Query) -> None:
+        agree(query, on_keys, duck, tally)
+
+    each()
+    tally.check()
+
+
+@pytest.mark.full
+@pytest.mark.timeout(3600)
+def test_other_trees_of_joins_every_time(
+    on_keys: Pair, duck: duckdb.DuckDBPyConnection, request: pytest.FixtureRequest
+) -> None:
+    tally = Tally()
+    chosen = request.config.getoption("--hypothesis-seed") or random.randrange(2**32)
+    is_real = request.node.callspec.id == "real"
+
+    @seed(int(chosen))
+    @settings(
+        max_examples=REAL_EXAMPLES if is_real else LONG_EXAMPLES, deadline=None, database=None,
+        print_blob=True, suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )  # fmt: skip
+    @given(queries())
+    def each(query: Query) -> None:
+        agree(query, on_keys, duck, tally)
+
+    try:
+        each()
+        tally.check()
+    except BaseException as failure:
+        failure.add_note(f"run again with --hypothesis-seed={chosen}")
+        raise

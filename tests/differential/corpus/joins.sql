@@ -395,3 +395,87 @@ SELECT a.k, a.v FROM l a LEFT ANTI JOIN r b ON a.k = b.k AND a.k = a.v;
 
 -- name: subquery with a join on a condition of one side alone
 SELECT k, v FROM l WHERE k <= (SELECT max(x.k) FROM l x LEFT JOIN r y ON x.k = y.k AND x.k = x.v);
+
+-- name: floats joined with themselves, NaN and both zeros included
+SELECT a.id, b.id AS other FROM floats a JOIN floats b ON a.f = b.f;
+
+-- name: floats of two widths, left join
+SELECT a.id, b.id AS other FROM floats a LEFT JOIN floats b ON a.f = b.g;
+
+-- name: floats in a semi join
+SELECT a.id FROM floats a WHERE a.f IN (SELECT g FROM floats);
+
+-- name: floats that have no match
+SELECT a.id FROM floats a WHERE NOT EXISTS (SELECT 1 FROM floats b WHERE b.g = a.f);
+
+-- name: a function of floats as a key
+SELECT a.id, b.id AS other FROM floats a FULL JOIN floats b ON abs(a.f) = b.f AND a.k = b.k;
+
+-- name: signed and unsigned keys
+SELECT a.id, b.id AS other FROM numbers a FULL JOIN numbers b ON a.i8 = b.u64;
+
+-- name: a float and a decimal as keys
+SELECT a.id, b.id AS other FROM numbers a LEFT JOIN numbers b ON a.f32 = b.d9;
+
+-- name: a decimal and an integer as keys
+SELECT a.id, b.id AS other FROM numbers a RIGHT JOIN numbers b ON a.d9 = b.i16;
+
+-- name: decimals of other scales as keys
+SELECT a.id, b.id AS other FROM numbers a RIGHT JOIN numbers b ON a.d9 = b.d38;
+
+-- name: a date and a timestamp as keys
+SELECT a.id, b.id AS other FROM moments a FULL JOIN moments b ON a.d = b.t_us;
+
+-- name: timestamps of other units as keys
+SELECT a.id, b.id AS other FROM moments a LEFT JOIN moments b ON a.t_s = b.t_ns;
+
+-- name: timestamps of other zones as keys
+SELECT a.id, b.id AS other FROM moments a LEFT JOIN moments b ON a.z_utc = b.z_ny;
+
+-- name: a constant of the side that is filled with NULL, IS NULL
+SELECT e.id, x.c FROM emp e LEFT JOIN (SELECT 7 AS c, id FROM dept) x ON e.dept_id = x.id WHERE x.c IS NULL;
+
+-- name: a constant of the side that is filled with NULL, coalesced
+SELECT e.id, x.c FROM emp e LEFT JOIN (SELECT 7 AS c, id FROM dept) x ON e.dept_id = x.id WHERE coalesce(x.c, 0) <> 7;
+
+-- name: a constant of the side that is filled with NULL, grouped by
+SELECT x.c, count(*) AS n FROM emp e FULL JOIN (SELECT 7 AS c, id FROM dept) x ON e.dept_id = x.id GROUP BY x.c;
+
+-- name: a true constant of the side that is filled with NULL
+SELECT x.c, e.id FROM emp e LEFT JOIN (SELECT true AS c, id FROM dept) x ON e.dept_id = x.id WHERE x.c IS NOT TRUE;
+
+-- name: a constant key on one side only
+SELECT count(*) FROM emp e LEFT JOIN dept d ON e.dept_id = d.id AND d.id = 2 WHERE e.dept_id = 2 OR d.id IS NULL;
+
+-- name: three inputs with equal names, filter that is not strict
+SELECT e.id, d.id AS did, f.id AS fid FROM emp e LEFT JOIN dept d ON e.dept_id = d.id LEFT JOIN dept f ON d.id = f.id + 1 WHERE coalesce(f.name, d.name, 'x') > 'A';
+
+-- name: two counts with the same name, full join
+SELECT a.n, b.n AS other FROM (SELECT dept_id, count(*) n FROM emp GROUP BY dept_id) a FULL JOIN (SELECT id, count(*) n FROM dept GROUP BY id) b ON a.dept_id = b.id WHERE coalesce(a.n, 0) <> coalesce(b.n, 0);
+
+-- name: a union with equal names on the inner side
+SELECT a.s, b.s AS other FROM l a LEFT JOIN (SELECT s, k FROM r UNION ALL SELECT s, k FROM third) b ON a.k = b.k WHERE upper(coalesce(b.s, 'zz')) > upper(a.s);
+
+-- name: left join with no rows on the right, IS NULL
+SELECT count(*) FROM l a LEFT JOIN nothing b ON a.k = b.k WHERE b.s IS NULL;
+
+-- name: full join with no rows on one side, coalesced
+SELECT count(*) FROM l a FULL JOIN nothing b ON a.k = b.k WHERE coalesce(b.s, a.s) > 'b';
+
+-- name: three marks in one condition
+SELECT l.k FROM l WHERE l.k IN (SELECT k FROM r) OR EXISTS (SELECT 1 FROM third t WHERE t.s = l.s) OR EXISTS (SELECT 1 FROM third t WHERE t.k = l.v);
+
+-- name: three inputs joined by a text, functions of it in ON and WHERE
+SELECT a.k, b.k AS other FROM l a JOIN r b ON a.s = b.s JOIN third c ON c.s = b.s AND upper(c.s) = upper(a.s) WHERE lower(c.s) <> 'b';
+
+-- name: constants joined, and no match
+SELECT count(*) FROM (SELECT 1 AS one FROM l) a LEFT JOIN (SELECT 1 AS one FROM third WHERE k > 100) b ON a.one = b.one WHERE b.one IS NULL;
+
+-- name: a limit joined with a count
+SELECT count(*) FROM (SELECT k FROM l LIMIT 5) a JOIN (SELECT count(*) n FROM r) b ON true;
+
+-- name: function of the inner key of a right join
+SELECT count(*), min(d.budget) AS least FROM sales s RIGHT JOIN dept d ON s.emp_id = d.id WHERE upper(s.item) > 'A';
+
+-- name: function of the inner key of a self join
+SELECT count(*), min(b.item) AS least FROM sales a RIGHT JOIN sales b ON a.region = b.region WHERE upper(a.region) > 'NORTH';
