@@ -1,10 +1,11 @@
-"""Turns what DataFusion raises into errors that say what failed and what to do.
+"""Turns what the engine raises into errors that say what failed and what to do.
 
-DataFusion's Python errors carry only text, so the text decides. What is not recognised while a
-statement is planned is the statement's fault, and while it runs the engine's.
+The engine's Python errors carry only text, so the text decides. Here are those that need to know
+the tables, the settings or the caller; `engine_errors` words all others.
 """
 
 import difflib
+import logging
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -18,13 +19,13 @@ from caraway_core.errors import (
     TableNotFoundError,
 )
 from caraway_core.ids import TableName
+from caraway_engine import engine_errors, type_words
+from caraway_engine.engine_errors import Fault
 from caraway_engine.known_faults.overflow import OVERFLOW
 
-_NOISE = re.compile(
-    r"^(DataFusion error: |Error during planning: |Execution error: |External error: "
-    r"|Optimizer rule '[^']*' failed\s*caused by\s*|type_coercion\s*caused by\s*"
-    r"|External: |This feature is not implemented: |Arrow error: )+"
-)
+logger = logging.getLogger(__name__)
+_LONGEST_CAUSE = 4_000
+
 _BACKTRACE = re.compile(r"\n\nbacktrace:.*", re.DOTALL)
 _HINT = re.compile(r"\.?\s*This (issue was|was) likely caused by a bug in DataFusion.*", re.DOTALL)
 _MISSING_TABLE = re.compile(r"table '(?P<name>[^']+)' not found")
@@ -43,25 +44,11 @@ _TOO_LARGE = re.compile(
 )
 _MOST_NAMES = 12
 
-_USER_ERRORS = re.compile(
-    r"Divide by zero|Cast error|overflow|Overflow|Invalid argument error|Compute error"
-    r"|Arrow error: Parser error(?!: Error while parsing value)|regex parse error"
-    r"|Scalar subquery|more than one row",
-)
-_SOURCE_ERRORS = re.compile(
-    r"Object Store error|ObjectStore|Parquet error|Avro error|AvroError|IO error|Csv error"
-    r"|Json error|Error while parsing value|Generic \w+ error|Ipc error|No such file|EOF",
-    re.IGNORECASE,
-)
-_SQL_TYPES = {
-    "Int8": "TINYINT", "Int16": "SMALLINT", "Int32": "INT", "Int64": "BIGINT",
-    "UInt8": "TINYINT UNSIGNED", "UInt16": "SMALLINT UNSIGNED", "UInt32": "INT UNSIGNED",
-    "UInt64": "BIGINT UNSIGNED",
-}  # fmt: skip
 _DISK_FULL = re.compile(
     r"No space left on device|Disk quota exceeded|File too large"
     r"|during the spilling process has exceeded"
 )
+_ASKED_FOR = re.compile(r"allocate additional ([\d.]+ [KMGT]?B)")
 _GONE = re.compile(r"not found|No such file", re.IGNORECASE)
 
 
@@ -79,16 +66,20 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
             return error
     if too_large := _TOO_LARGE.search(text):
         return _overflow(too_large)
-    plain = _NOISE.sub("", text).strip() or type(exc).__name__
-    if _USER_ERRORS.search(text):
-        return InvalidQueryError(plain)
-    if _SOURCE_ERRORS.search(text):
-        return _source_error(plain)
-    if planning or text.startswith(("This feature is not", "Schema error", "SQL error")):
-        return InvalidQueryError(plain)
-    if "was not provided a value" in text:
-        return InvalidQueryError(plain)
-    return ExecutionError(plain)
+    told = engine_errors.read(text)
+    match told.fault:
+        case Fault.SOURCE:
+            return _source_error(told.message)
+        case Fault.STATEMENT:
+            return InvalidQueryError(told.message)
+    if planning or "was not provided a value" in text:
+        return InvalidQueryError(told.message or "the statement cannot be planned")
+    # What went wrong inside is for those who look after the engine.
+    logger.error("the engine failed", extra={"cause": text[:_LONGEST_CAUSE]})
+    return ExecutionError(
+        "the engine failed while it ran the statement; the log has the cause. Write the statement "
+        "in another way, and report the fault"
+    )
 
 
 def _overflow(found: re.Match[str]) -> QueryError:
@@ -96,7 +87,7 @@ def _overflow(found: re.Match[str]) -> QueryError:
         what = f"the {found['what']} is too large for its type"
     else:
         type_, value = found["type"] or found["narrow"], found["value"] or found["other"]
-        what = f"the number {value} does not fit the type {_SQL_TYPES.get(type_, type_)}"
+        what = f"the number {value} does not fit the type {type_words.NAMES.get(type_, type_)}"
     return InvalidQueryError(
         f"overflow: {what}; cast what is computed to DECIMAL(38, 0) or DOUBLE first, "
         "such as sum(CAST(x AS DECIMAL(38, 0)))"
@@ -126,18 +117,25 @@ def _refused(text: str, tables: Iterable[str]) -> QueryError | None:
             "`access: read_write` and a key that ends in `:rw`."
         )
     return InvalidQueryError(
-        f"{what} is not supported: statements read and, where a dataset is `read_write`, "
-        "write rows; tables are defined in the manifest."
+        f"{_statement_words(what)} is not supported: statements read and, where a dataset is "
+        "`read_write`, write rows; tables are defined in the manifest."
     )
+
+
+def _statement_words(kind: str) -> str:
+    """Name a kind of statement as SQL does: `CreateMemoryTable` is CREATE TABLE."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).upper().split()
+    return " ".join(word for word in words if word not in ("MEMORY", "VARIABLE"))
 
 
 def _out_of_memory(text: str, tables: Iterable[str]) -> QueryError | None:
     if "Resources exhausted" not in text:
         return None
-    detail = text[text.index("Resources exhausted") :].splitlines()[0]
+    asked = _ASKED_FOR.search(text)
+    detail = f" (it asked for {asked[1]} more)" if asked else ""
     return OutOfMemoryQueryError(
-        f"the query needs more memory than it may use ({detail[:300]}). Select fewer columns or "
-        "rows, or raise `runtime.query.memory_limit` in the manifest."
+        f"the query needs more memory than it may use{detail}. Select fewer columns or rows, or "
+        "raise `runtime.query.memory_limit` in the manifest."
     )
 
 
