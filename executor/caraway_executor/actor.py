@@ -29,6 +29,7 @@ from caraway_core.protocols.fleet import (
     Description,
     OwnFile,
     Page,
+    Pinned,
     Report,
     TableCatalog,
     Task,
@@ -68,8 +69,8 @@ class ExecutorActor:
         self._tallies = ExecutorTallies()
         self._refusal = ""
 
-    async def describe(self, origin: str = "") -> Description:
-        return await self._do(self._worker.describe(origin))
+    async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
+        return await self._do(self._worker.describe(origin, pinned))
 
     async def standing(self) -> Standing:
         return await self._do(self._standing())
@@ -96,19 +97,21 @@ class ExecutorActor:
     async def forget(self, origin: str, table: TableName) -> None:
         self._loop.call_soon_threadsafe(self._worker.forget, origin, table)
 
-    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> PackedPage:
-        return wire.pack(await self._do(self._worker.open(query_id, statement, origin)))
+    async def open(
+        self, call: str, query_id: QueryId, statement: Statement, origin: str
+    ) -> PackedPage:
+        return wire.pack(await self._do(self._worker.open(query_id, statement, origin, call)))
 
     async def open_task(
-        self, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
+        self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
     ) -> PackedPage:
-        return wire.pack(await self._do(self._open_task(task, inputs, tables)))
+        return wire.pack(await self._do(self._open_task(call, task, inputs, tables)))
 
     async def run(
-        self, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
+        self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
     ) -> tuple[Report | pa.Table, ...]:
         """Run a task; its tables follow the report, each as an object of its own."""
-        report, made = await self._do(self._run(task, inputs, tables))
+        report, made = await self._do(self._run(call, task, inputs, tables))
         return (report, *made)
 
     async def next(self, cursor: str) -> PackedPage:
@@ -117,8 +120,8 @@ class ExecutorActor:
     async def close(self, cursor: str) -> None:
         await self._do(self._worker.close(cursor))
 
-    async def cancel(self, query_id: QueryId) -> None:
-        await self._do(self._worker.cancel(query_id))
+    async def cancel(self, call: str) -> None:
+        await self._do(self._worker.cancel(call))
 
     async def drain(self) -> None:
         self._worker.drain()
@@ -132,19 +135,19 @@ class ExecutorActor:
         return Standing(description, self._refusal, page)
 
     async def _run(
-        self, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
+        self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
     ) -> tuple[Report, tuple[pa.Table, ...]]:
         with self._counted(inputs, tables):
-            report, made = await self._worker.run(task, _joined(inputs, tables))
+            report, made = await self._worker.run(task, _joined(inputs, tables), call)
         for rows, size_bytes in report.sizes:
             self._tallies.wrote(rows, size_bytes)
         return report, made
 
     async def _open_task(
-        self, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
+        self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
     ) -> Page:
         with self._counted(inputs, tables):
-            return await self._worker.open_task(task, _joined(inputs, tables))
+            return await self._worker.open_task(task, _joined(inputs, tables), call)
 
     @contextmanager
     def _counted(self, inputs: Sequence[InputShape], tables: Sequence[pa.Table]) -> Iterator[None]:

@@ -9,7 +9,7 @@ from threading import Lock
 from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
-from caraway_core.protocols.fleet import TableCatalog
+from caraway_core.protocols.fleet import Pinned, TableCatalog
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.host_files import HostFiles
@@ -17,6 +17,8 @@ from caraway_executor.local import LocalExecutor
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
 
+SILENT_S = 60.0
+"""The statements of a scheduler that did not ask for so long have failed, or will."""
 FORGOTTEN_S = 600.0
 """A scheduler asks each second; one that did not for so long has ended, or will install anew."""
 
@@ -69,7 +71,10 @@ class Catalogs:
             others = [each.executor for each in self._held.values() if each is not held]
             here = self._files.localized(catalog)
             snapshot = CatalogSnapshot(catalog.version, here.tables, {})
-            failed = executor.install(snapshot, others)
+            failed = executor.prepare(snapshot, others)
+            executor.publish()
+            if catalog.pinned is not None:
+                self._release(catalog.origin, executor, catalog.pinned)
             self._held[catalog.origin] = _Held(executor, catalog.version, self._clock())
         return {**failed, **here.failed}
 
@@ -90,10 +95,16 @@ class Catalogs:
             raise ShuttingDownError("the executor holds no catalog of this scheduler yet")
         return held.executor
 
-    def touch(self, origin: str) -> None:
-        """Note that the scheduler lives."""
+    def touch(self, origin: str, pinned: Pinned | None = None) -> None:
+        """Note that the scheduler lives, and let go of the versions that it does not need."""
         if held := self._held.get(origin):
             held.touched_s = self._clock()
+            if pinned is not None:
+                self._release(origin, held.executor, pinned)
+
+    def _release(self, origin: str, executor: LocalExecutor, pinned: Pinned | None) -> None:
+        executor.release(pinned)
+        self._files.keep_only(origin, executor.kept)
 
     @contextmanager
     def at_work(self, origin: str) -> Iterator[None]:
@@ -117,6 +128,10 @@ class Catalogs:
         try:
             for held in self._held.values():
                 held.executor.let_go()
+            silent_s = self._clock() - SILENT_S
+            for origin, held in self._held.items():
+                if held.touched_s < silent_s and origin not in self._work and origin not in busy:
+                    self._release(origin, held.executor, None)
             oldest_s = self._clock() - FORGOTTEN_S
             for origin, held in sorted(self._held.items(), key=lambda item: item[1].touched_s):
                 is_busy = origin in self._work or origin in busy

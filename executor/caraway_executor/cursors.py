@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from caraway_core import tasks as background
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
-from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Page
 
@@ -20,7 +19,7 @@ _FORGOTTEN_S = 300.0
 
 @dataclass(slots=True)
 class _Cursor:
-    query_id: QueryId
+    call: str
     origin: str
     stream: BatchStream
     batches: AsyncIterator[pa.RecordBatch]
@@ -57,10 +56,10 @@ class Cursors:
         """The schedulers to whom the open answers go."""
         return frozenset(cursor.origin for cursor in self._open.values())
 
-    async def open(self, query_id: QueryId, origin: str, stream: BatchStream) -> Page:
+    async def open(self, call: str, origin: str, stream: BatchStream) -> Page:
         """Read the first page; the answer stays open if it has more."""
         name = uuid.uuid4().hex
-        self._open[name] = _Cursor(query_id, origin, stream, aiter(stream), self._clock())
+        self._open[name] = _Cursor(call, origin, stream, aiter(stream), self._clock())
         return await self.next(name)
 
     async def next(self, name: str) -> Page:
@@ -123,8 +122,8 @@ class Cursors:
             await asyncio.wait((cursor.coming,))
         await cursor.stream.aclose()
 
-    async def close_query(self, query_id: QueryId) -> None:
-        for name in [name for name, each in self._open.items() if each.query_id == query_id]:
+    async def close_call(self, call: str) -> None:
+        for name in [name for name, each in self._open.items() if each.call == call]:
             await self.close(name)
 
     async def close_forgotten(self) -> None:

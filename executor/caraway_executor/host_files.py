@@ -4,8 +4,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -15,14 +14,12 @@ import pyarrow as pa
 
 from caraway_core import disks
 from caraway_core.errors import ExecutionError
-from caraway_core.ids import TableName
+from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.fleet import OwnFile, TableCatalog
 from caraway_core.tables import FilesTable, TableSpec
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ARRIVING = ".arriving-"
-_VERSIONS = 3
-"""Statements under way read the catalogs before the newest one."""
 _EXPECTED_S = 600.0
 """A file that arrived belongs to a catalog that comes after it."""
 
@@ -52,10 +49,10 @@ class HostFiles:
         self._has = has
         self._expected: dict[str, float] = {}
         self._lock = Lock()
-        self._used: dict[str, deque[frozenset[str]]] = {}
         # A process that was killed while a file arrived left a part of it.
         for part in folder.glob(f"{_ARRIVING}*") if folder is not None else ():
             part.unlink(missing_ok=True)
+        self._used: dict[str, dict[CatalogVersion, frozenset[str]]] = {}
 
     def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
         """Return what is to be sent before a catalog over these files."""
@@ -99,8 +96,18 @@ class HostFiles:
             self._remove_unused()
         return Localized(tables, failed)
 
+    def keep_only(self, origin: str, versions: Collection[CatalogVersion]) -> None:
+        """Remove the copies that only other catalogs of a scheduler are read from."""
+        with self._lock:
+            used = self._used.get(origin, {})
+            kept = {version: names for version, names in used.items() if version in versions}
+            if len(kept) < len(used):
+                self._used[origin] = kept
+                self._remove_unused()
+
     def forget(self, origin: str) -> None:
-        self._used.pop(origin, None)
+        with self._lock:
+            self._used.pop(origin, None)
 
     def _place(self, file: OwnFile) -> str | None:
         if self._has(file.path) and os.path.getsize(file.path) == file.size_bytes:
@@ -112,12 +119,14 @@ class HostFiles:
 
     def _note(self, catalog: TableCatalog) -> None:
         names = frozenset(_name(file) for file in catalog.files if file.digest)
-        self._used.setdefault(catalog.origin, deque(maxlen=_VERSIONS)).append(names)
+        self._used.setdefault(catalog.origin, {})[catalog.version] = names
 
     def _remove_unused(self) -> None:
         oldest_s = self._clock() - _EXPECTED_S
         self._expected = {name: at for name, at in self._expected.items() if at >= oldest_s}
-        wanted = self._expected.keys() | set().union(*chain.from_iterable(self._used.values()))
+        wanted = self._expected.keys() | set().union(
+            *chain.from_iterable(each.values() for each in self._used.values())
+        )
         if self._folder is None or not self._folder.is_dir():
             return
         for path in self._folder.iterdir():

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,7 +21,7 @@ from caraway_core.protocols.dispatch import (
     ViewFacts,
     Write,
 )
-from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable
@@ -41,7 +40,6 @@ from caraway_executor.stores import Stores
 from caraway_executor.storing import StoringStream
 
 _PLANNING_THREADS = 8
-_KEPT_SESSIONS = 3
 _Result = TypeVar("_Result")
 
 
@@ -69,7 +67,7 @@ class LocalExecutor:
         )
         self._session: Session | None = None
         self._prepared: Session | None = None
-        self._kept: OrderedDict[CatalogVersion, Kept] = OrderedDict()
+        self._kept: Mapping[CatalogVersion, Kept] = {}
         self._coming: dict[TableName, Version] = {}
         # Catalogs are published by threads, while the loop loads versions and forgets them.
         self._moving = Lock()
@@ -94,6 +92,7 @@ class LocalExecutor:
         """Take a snapshot, with what is unchanged in it from the one before, or from others."""
         failed = self.prepare(snapshot, others)
         self.publish()
+        self.release(None)
         return failed
 
     def prepare(
@@ -115,7 +114,24 @@ class LocalExecutor:
         with self._moving:
             self._session = session
             self._coming = {name: each for name, each in self._coming.items() if each not in here}
-        self._keep(session)
+            for each in self._kept.values():
+                each.loosen(session)
+            self._kept = {**self._kept, session.snapshot.version: Kept(session)}
+
+    def release(self, pinned: Pinned | None) -> None:
+        """Let go of the catalogs that no statement needs; None: of all but the newest."""
+        with self._moving:
+            newest = None if self._session is None else self._session.snapshot.version
+            self._kept = {
+                version: kept
+                for version, kept in self._kept.items()
+                if version == newest or (pinned is not None and pinned.needs(version))
+            }
+
+    @property
+    def kept(self) -> tuple[CatalogVersion, ...]:
+        """The versions of the catalog that statements can run over."""
+        return tuple(self._kept)
 
     async def load(
         self,
@@ -170,20 +186,12 @@ class LocalExecutor:
                 return known
         return Version(table, spec, self._settings.target_partitions)
 
-    def _keep(self, session: Session) -> None:
-        """Keep a few sessions: tasks of one query must all see the catalog it was planned over."""
-        kept = OrderedDict(self._kept)
-        for each in kept.values():
-            each.loosen(session)
-        kept[session.snapshot.version] = Kept(session)
-        kept.move_to_end(session.snapshot.version)
-        while len(kept) > _KEPT_SESSIONS:
-            kept.popitem(last=False)
-        self._kept = kept
-
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
-        session = self._session
-        if session is None:
+        if statement.catalog_version is not None:
+            session = await self._over(statement.catalog_version)
+        elif self._session is not None:
+            session = self._session
+        else:
             raise ShuttingDownError("the executor holds no catalog yet")
         bring = self._started_with_chunks
         found = await look_up(session, statement, self._chunks, self._planning, bring)
@@ -213,17 +221,12 @@ class LocalExecutor:
             CatalogMovedError: that catalog is not here.
             QueryError: it cannot be planned or started.
         """
-        kept = self._kept.get(task.catalog_version)
-        if kept is None:
-            raise CatalogMovedError(task.catalog_version)
-        session = kept.session()
-        if session is None:
-            session = await asyncio.to_thread(self._reopened, kept)
+        session = await self._over(task.catalog_version)
         start = partial(session.run, task, inputs)
         if task.store is None:
-            return await self._started_over(kept, start, task)
+            return await self._started_over(start, task)
         store = await self._stores.at(task.store.place)
-        stream = await self._started_over(kept, start, task)
+        stream = await self._started_over(start, task)
         return self._storing(stream, task.store, store, task.schema)
 
     async def stored(self, stream: BatchStream, order: StoreOrder) -> BatchStream:
@@ -249,11 +252,24 @@ class LocalExecutor:
         keep = partial(self._chunks.keep, order.key) if order.is_kept else None
         return StoringStream(rows, order, store, schema, keep, self._name)
 
-    async def _started_over(
-        self, kept: Kept, start: Callable[[], EngineStream], task: Task
-    ) -> EngineStream:
+    async def _over(self, version: CatalogVersion) -> Session:
+        """Return the session of a catalog.
+
+        Raises:
+            CatalogMovedError: that catalog is not here.
+        """
+        kept = self._kept.get(version)
+        if kept is None:
+            raise CatalogMovedError(version)
+        session = kept.session()
+        if session is None:
+            session = await asyncio.to_thread(self._reopened, kept)
+        return session
+
+    async def _started_over(self, start: Callable[[], EngineStream], task: Task) -> EngineStream:
         stream = await self._started(start, task.in_background)
-        kept.loosen(self._session)
+        if (kept := self._kept.get(task.catalog_version)) is not None:
+            kept.loosen(self._session)
         return stream
 
     async def _started(
@@ -295,5 +311,5 @@ class LocalExecutor:
         self._products.close()
         self._planning.shutdown(wait=False, cancel_futures=True)
         self._session = None
-        self._kept = OrderedDict()
+        self._kept = {}
         self._coming = {}

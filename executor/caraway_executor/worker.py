@@ -19,6 +19,7 @@ from caraway_core.protocols.fleet import (
     Description,
     OwnFile,
     Page,
+    Pinned,
     Report,
     TableCatalog,
     Task,
@@ -56,14 +57,14 @@ class Worker:
         self._catalogs = Catalogs(settings, clock, self._files, self._room, identity.executor_id)
         self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
-        self._running: dict[QueryId, set[asyncio.Task[Any]]] = {}
+        self._running: dict[str, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
 
-    async def describe(self, origin: str = "") -> Description:
-        """Say the heartbeat; the catalog of the origin that asks is kept."""
+    async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
+        """Say the heartbeat; of the catalogs of this origin those that are pinned are kept."""
         await self._cursors.close_forgotten()
-        self._catalogs.touch(origin)
+        self._catalogs.touch(origin, pinned)
         self._catalogs.forget_unused(self._cursors.origins)
         return replace(
             self._identity,
@@ -120,27 +121,31 @@ class Worker:
         origin = next(iter(self._catalogs.versions), "")
         await self.open(new_query_id(), Statement("SELECT 1 AS ok", {}), origin)
 
-    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
-        """Run a whole statement and return its first page.
+    async def open(
+        self, query_id: QueryId, statement: Statement, origin: str, call: str = ""
+    ) -> Page:
+        """Run a whole statement and return its first page; `call` is a name to cancel it by.
 
         Raises:
             QueryError: it cannot be planned, or failed before the page was full.
             ShuttingDownError: the executor is draining, or does not have the catalog.
         """
-        return await self._work(query_id, origin, self._open(query_id, statement, origin))
+        call = call or query_id
+        return await self._work(call, origin, self._open(call, query_id, statement, origin))
 
-    async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
+    async def open_task(self, task: Task, inputs: Sequence[TaskTable], call: str = "") -> Page:
         """Run a task and return the first page of its rows. Raises as `open` does."""
-        return await self._work(task.query_id, task.catalog, self._open_task(task, inputs))
+        call = call or task.query_id
+        return await self._work(call, task.catalog, self._open_task(call, task, inputs))
 
     async def run(
-        self, task: Task, inputs: Sequence[TaskTable]
+        self, task: Task, inputs: Sequence[TaskTable], call: str = ""
     ) -> tuple[Report, tuple[pa.Table, ...]]:
         """Run a task and return its rows: one table, or one for each hash partition.
 
         Raises as `open` does.
         """
-        return await self._work(task.query_id, task.catalog, self._run(task, inputs))
+        return await self._work(call or task.query_id, task.catalog, self._run(task, inputs))
 
     async def next(self, cursor: str) -> Page:
         """Return the next page of what is open under the cursor.
@@ -154,11 +159,11 @@ class Worker:
     async def close(self, cursor: str) -> None:
         await self._cursors.close(cursor)
 
-    async def cancel(self, query_id: QueryId) -> None:
-        """Stop everything that runs or is open for the query."""
-        for task in list(self._running.get(query_id, ())):
+    async def cancel(self, call: str) -> None:
+        """Stop what a call runs, or has open. Other calls for the same query go on."""
+        for task in list(self._running.get(call, ())):
             task.cancel()
-        await self._cursors.close_query(query_id)
+        await self._cursors.close_call(call)
 
     def drain(self) -> None:
         """Take no more work; what runs goes on, and open answers can be read to their end."""
@@ -185,16 +190,16 @@ class Worker:
     ) -> int:
         return await self._catalogs.executor(origin).load(table, spec, log, pieces)
 
-    async def _open(self, query_id: QueryId, statement: Statement, origin: str) -> Page:
+    async def _open(self, call: str, query_id: QueryId, statement: Statement, origin: str) -> Page:
         stream = await self._catalogs.executor(origin).execute(query_id, statement)
-        return await self._first_page(query_id, origin, stream)
+        return await self._first_page(call, origin, stream)
 
-    async def _open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page:
+    async def _open_task(self, call: str, task: Task, inputs: Sequence[TaskTable]) -> Page:
         async with self._places.place(in_background=task.in_background):
             stream = await self._catalogs.executor(task.catalog).run(task, inputs)
             if task.store is None:
                 stream = PlainStream(stream, task.schema)
-            return await self._first_page(task.query_id, task.catalog, stream)
+            return await self._first_page(call, task.catalog, stream)
 
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
@@ -210,8 +215,8 @@ class Worker:
         sizes = tuple((table.num_rows, table.nbytes) for table in tables)
         return Report(sizes, (time.monotonic() - began_s) * 1000), tables
 
-    async def _first_page(self, query_id: QueryId, origin: str, stream: BatchStream) -> Page:
-        page = await self._cursors.open(query_id, origin, stream)
+    async def _first_page(self, call: str, origin: str, stream: BatchStream) -> Page:
+        page = await self._cursors.open(call, origin, stream)
         return replace(
             page,
             schema=stream.schema,
@@ -219,15 +224,13 @@ class Worker:
             written=stream.written,
         )
 
-    async def _work(
-        self, query_id: QueryId, origin: str, work: Coroutine[Any, Any, _Result]
-    ) -> _Result:
-        """Do a piece of work that is cancelled with its query, and count what came of it."""
+    async def _work(self, call: str, origin: str, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """Do a piece of work that is cancelled with its call, and count what came of it."""
         if self._is_draining:
             work.close()
             raise ShuttingDownError("the executor is draining and takes no new work")
         task = background.begin(work)
-        self._running.setdefault(query_id, set()).add(task)
+        self._running.setdefault(call, set()).add(task)
         try:
             with self._catalogs.at_work(origin):
                 result = await task
@@ -241,9 +244,9 @@ class Worker:
             self._finished += 1
             return result
         finally:
-            self._running[query_id].discard(task)
-            if not self._running[query_id]:
-                del self._running[query_id]
+            self._running[call].discard(task)
+            if not self._running[call]:
+                del self._running[call]
 
 
 def _resident_bytes() -> int:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,6 +29,7 @@ from caraway_scheduler.acceleration import partition_listing
 from caraway_scheduler.acceleration.service import Accelerations, SnapshotPlace
 from caraway_scheduler.acceleration.through import SourceDispatch
 from caraway_scheduler.access import Keyring
+from caraway_scheduler.catalog import missing
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.dispatch.running import Ran
@@ -111,6 +113,7 @@ def services(
     )
     stack.push_async_callback(catalog.aclose)
     backend.report_failures(catalog.failed_later)
+    dispatch.explain_missing = partial(missing.explained, catalog)
 
     def partitions() -> pa.Table:
         known = made.accelerations

@@ -114,7 +114,7 @@ async def test_cancelled_query_ends_a_page_that_is_waited_for() -> None:
     stream = Slow([numbers(0)], at_once=0)
     opening = asyncio.ensure_future(cursors.open(query_id, "", stream))
     await asyncio.wait((opening,), timeout=0.01)
-    await cursors.close_query(query_id)
+    await cursors.close_call(query_id)
     with pytest.raises(QueryCancelledError):
         await opening
     assert asyncio.all_tasks() == before

@@ -9,9 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_core.errors import ExecutionError
-from caraway_core.ids import TableName, new_query_id
+from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.protocols.fleet import OwnFile, TableCatalog
+from caraway_core.protocols.fleet import OwnFile, Pinned, TableCatalog
 from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.host_files import HostFiles
@@ -108,10 +108,16 @@ async def test_same_content_is_sent_once(tmp_path: Path) -> None:
 
 async def test_copies_go_when_no_catalog_that_is_kept_names_them(tmp_path: Path) -> None:
     hosts = Hosts(tmp_path)
+    first = CatalogVersion(1)
     for version in range(1, 6):
         hosts.clock.now += 601
         await hosts.install(web(hosts.ours, f"{version}.parquet", version), version)
-        assert len(hosts.copies) == min(version, 3)
+        newest = CatalogVersion(version)
+        # A statement runs over the first one all the time.
+        await hosts.worker.describe("here", Pinned(newest, frozenset({first})))
+        assert len(hosts.copies) == min(version, 2)
+    await hosts.worker.describe("here", Pinned(newest))
+    assert len(hosts.copies) == 1
     assert await hosts.sum() == 5
     await hosts.worker.aclose()
 

@@ -16,7 +16,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import CatalogVersion, TableName
-from caraway_core.protocols.fleet import Split, Task, TaskTable
+from caraway_core.protocols.fleet import Pinned, Split, Task, TaskTable
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.places import Places
 from tests.kit.engine import memory
@@ -83,7 +83,10 @@ async def test_catalog_that_is_not_here_is_an_error_of_its_own() -> None:
     of = worker({"t": memory(v=[1])})
     for version in (2, 3, 4):
         of.install(catalog({"t": memory(v=[version])}, version))
-    for version in (1, 5):
+    await of.describe("here", Pinned(CatalogVersion(4), frozenset({CatalogVersion(2)})))
+    for version in (2, 4):
+        await of.run(task("SELECT v FROM t", {"t": NUMBERS}, version=version), ())
+    for version in (1, 3, 5):
         with pytest.raises(CatalogMovedError, match=f"version {version} of the catalog"):
             await of.run(task("SELECT v FROM t", {"t": NUMBERS}, version=version), ())
 

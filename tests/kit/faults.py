@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 
 from caraway_core.changes import Log
-from caraway_core.ids import ExecutorId, TableName
+from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Input, Outcome, Task
 from caraway_core.tables import StoredTable
@@ -29,6 +29,11 @@ class HauntedFleet(InProcessFleet):
     def __init__(self, executor_ids: Sequence[ExecutorId], settings: EngineSettings) -> None:
         super().__init__(executor_ids, settings)
         self.loads: list[ExecutorId] = []
+
+    def kept(self, executor_id: ExecutorId, origin: str = "here") -> tuple[CatalogVersion, ...]:
+        """Return the versions of a catalog that an executor holds."""
+        worker = self._lives[executor_id].worker
+        return tuple(worker._catalogs.executor(origin).kept)  # type: ignore[attr-defined]
 
     async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
         await self.before(executor_id, task)

@@ -13,6 +13,7 @@ from caraway_core.protocols.fleet import (
     Description,
     Input,
     Outcome,
+    Pinned,
     TableCatalog,
     Task,
     TaskTable,
@@ -69,7 +70,9 @@ class FakeFleet:
     def __getitem__(self, executor_id: str) -> FakeExecutor:
         return self.executors[executor_id]
 
-    async def describe(self, origin: str = "") -> Sequence[Description]:
+    async def describe(
+        self, origin: str = "", pinned: Pinned | None = None
+    ) -> Sequence[Description]:
         self.rounds += 1
         if self.error is not None:
             raise self.error

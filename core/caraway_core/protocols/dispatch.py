@@ -41,11 +41,12 @@ class Statement:
     `may_write` says whether the caller may write at all; `writable` names the tables that take it.
     With `store` the rows are stored where they are made, and word of the chunks comes back.
     Work `in_background` never takes a place that a statement with a waiting reader could have.
-    Of datasets with a log `logs` says how far it counts; the dispatch sees to that.
     `viewer` is the principal whose rows system tables show; None sees those of everybody.
     `sources` names the sources of accelerated datasets that it may read; None: all of them.
     `bound` maps each dataset that is to be read from another table to that table. `targets` does
     the same for datasets that rows are inserted into.
+    Of datasets with a log `logs` says how far it counts, and `catalog_version` names the catalog
+    that the statement was planned over, if it was; the dispatch sees to both.
     """
 
     sql: str
@@ -57,6 +58,7 @@ class Statement:
     logs: Logs = field(default_factory=dict, repr=False)
     viewer: PrincipalId | None = None
     sources: frozenset[TableName] | None = None
+    catalog_version: CatalogVersion | None = None
     bound: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
 

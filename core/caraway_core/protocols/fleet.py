@@ -16,7 +16,7 @@ from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
-PROTOCOL_VERSION = 5
+PROTOCOL_VERSION = 6
 """Raised with every change of what schedulers and executors say to each other."""
 ANSWER_S = 2.0
 """How long an executor has to say its heartbeat."""
@@ -37,6 +37,20 @@ class OwnFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Pinned:
+    """The versions of a scheduler's catalog that statements may still need.
+
+    Versions from `served` on are those of new statements, or of the next ones.
+    """
+
+    served: CatalogVersion
+    versions: frozenset[CatalogVersion] = frozenset()
+
+    def needs(self, version: CatalogVersion) -> bool:
+        return version >= self.served or version in self.versions
+
+
+@dataclass(frozen=True, slots=True)
 class TableCatalog:
     """The tables of a catalog snapshot, in the form that crosses to executors."""
 
@@ -46,6 +60,8 @@ class TableCatalog:
     tables: Mapping[TableName, TableSpec]
     files: tuple[OwnFile, ...] = ()
     """Those that its tables are read from and that other hosts may lack."""
+    pinned: Pinned | None = None
+    """The versions before it that are still needed; None: all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +210,13 @@ class Fleet(Protocol):
     PartLostError when an input of a task is gone, and QueryError when the work itself failed.
     """
 
-    async def describe(self, origin: str = "") -> Sequence[Description]:
+    async def describe(
+        self, origin: str = "", pinned: Pinned | None = None
+    ) -> Sequence[Description]:
         """Ask every executor for its heartbeat; those that do not answer in time are left out.
 
-        An executor keeps the catalog of an origin that asks; others it may forget in time.
+        An executor keeps the catalog of an origin that asks, and of its versions those that are
+        pinned; others it may forget in time.
         Returns within ANSWER_S, also when executors hang, with the answers of all others.
         """
         ...
@@ -205,7 +224,7 @@ class Fleet(Protocol):
     async def install(
         self, executor_id: ExecutorId, catalog: TableCatalog
     ) -> Mapping[TableName, str]:
-        """Give the executor a catalog; it keeps the one before for statements under way.
+        """Give the executor a catalog; it keeps those before it that are pinned.
 
         Files of the catalog that the executor lacks are sent before it.
         Returns what could not be installed, as an error text by table.

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from caraway_core.changes import Log, Logs
 from caraway_core.errors import (
     AnswerCutError,
+    CatalogMovedError,
     ExecutorLostError,
     OverloadedError,
     ShuttingDownError,
@@ -122,7 +123,7 @@ class Maker:
 
             try:
                 answer = await storing.store(self._dispatch, new_query_id(), statement, told)
-            except (AnswerCutError, OverloadedError, ShuttingDownError):
+            except (AnswerCutError, CatalogMovedError, OverloadedError, ShuttingDownError):
                 if attempt == _TRIES:
                     raise
             else:

@@ -12,7 +12,12 @@ from typing import Protocol
 import pyarrow as pa
 
 from caraway_core.changes import Log
-from caraway_core.errors import CarawayError, QueryError, SourceNotReadError
+from caraway_core.errors import (
+    CarawayError,
+    QueryError,
+    SourceNotReadError,
+    TableNotFoundError,
+)
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
     BatchStream,
@@ -59,6 +64,8 @@ class SourceDispatch:
     def __init__(self, inner: Dispatch) -> None:
         self._inner = inner
         self._accelerations: Accelerations | None = None
+        self.explain_missing: Callable[[TableNotFoundError], QueryError] = lambda exc: exc
+        """Says why a table is missing: its dataset may still be loading."""
 
     @property
     def inner(self) -> Dispatch:
@@ -70,6 +77,18 @@ class SourceDispatch:
         self._accelerations = accelerations
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Plan the statement and start it.
+
+        Raises:
+            DatasetLoadingError: it reads a table that is not there yet.
+            QueryError: it cannot be planned or started.
+        """
+        try:
+            return await self._execute(query_id, statement)
+        except TableNotFoundError as exc:
+            raise self.explain_missing(exc) from exc
+
+    async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         known = self._accelerations
         if known is None:
             return await self._inner.execute(query_id, statement)

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 
 from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, InvalidQueryError, NotDistributableError
@@ -17,9 +19,10 @@ from caraway_core.protocols.dispatch import (
     ViewFacts,
     Write,
 )
-from caraway_core.protocols.fleet import Fleet, TableCatalog
+from caraway_core.protocols.fleet import Fleet, Pinned, TableCatalog
 from caraway_core.tables import StoredTable
 from caraway_engine import distribution
+from caraway_engine.sessions import Session
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import following, staging
 from caraway_scheduler.dispatch.diagnosing import Diagnoses
@@ -29,6 +32,7 @@ from caraway_scheduler.dispatch.local_engine import LocalEngine
 from caraway_scheduler.dispatch.lookups import LookupRunner
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.own_files import OwnFiles
+from caraway_scheduler.dispatch.pins import PinnedStream, Pins
 from caraway_scheduler.dispatch.running import ATTEMPTS, Ran
 from caraway_scheduler.dispatch.staging import StagedRunner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
@@ -37,6 +41,7 @@ from caraway_scheduler.dispatch.whole import WholeRunner
 from caraway_scheduler.membership import Membership
 
 logger = logging.getLogger(__name__)
+_MOVED_S = 2.0
 
 
 class ClusterDispatch:
@@ -65,6 +70,8 @@ class ClusterDispatch:
         self._tallies = tallies
         self._own_files = own_files
         self._logs = KnownLogs()
+        self._pins = Pins()
+        self._published = asyncio.Event()
         self._loader = Loader(fleet, membership, origin, policy)
         self._whole = WholeRunner(
             fleet, membership, origin, tallies, owner, lambda ran: self._on_ran(ran)
@@ -83,6 +90,7 @@ class ClusterDispatch:
         self._lookups = LookupRunner(membership, self._whole, policy)
         self.warmer = Warmer(self._loader, membership, self._accelerated)
         membership.prepare = self.warmer.prepare
+        membership.pinned = self._pinned
 
     def record_work(self, record: Callable[[Ran], None]) -> None:
         """Tell `record` of each piece of work that an executor did."""
@@ -96,9 +104,12 @@ class ClusterDispatch:
         """
         failed = dict(await asyncio.to_thread(self._local.prepare, snapshot))
         files = await asyncio.to_thread(self._own_files.find, snapshot.tables)
-        catalog = TableCatalog(snapshot.version, self._origin, snapshot.tables, files)
+        catalog = TableCatalog(
+            snapshot.version, self._origin, snapshot.tables, files, self._pinned()
+        )
         failed.update(await self._membership.install(catalog, frozenset(failed)))
         self._local.publish()
+        self._published.set()
         return failed
 
     def views(self) -> Mapping[TableName, ViewFacts]:
@@ -106,15 +117,43 @@ class ClusterDispatch:
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         for attempt in range(1, ATTEMPTS + 1):
+            session = self._local.session
+            if session is None:
+                return await self._local.execute(query_id, statement)
+            self._published.clear()
+            release = self._pins.take(session.snapshot.version)
             try:
-                return await self._execute(query_id, statement)
+                # In one go with the session: a log belongs to the version that the session has.
+                stated = self._logs.given_to(statement)
+                stream = await self._execute(query_id, stated, session)
+                return PinnedStream(stream, release)
             except CatalogMovedError:
+                release()
                 if attempt == ATTEMPTS:
                     raise
+                await self._wait_published()
+            except BaseException:
+                release()
+                raise
         raise AssertionError("unreachable")
 
     async def write_of(self, statement: Statement) -> Write | None:
         return await self._local.write_of(statement)
+
+    async def _wait_published(self) -> None:
+        """Wait a moment for the catalog after one that an executor does not have."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_MOVED_S):
+                await self._published.wait()
+
+    def _pinned(self) -> Pinned | None:
+        """Return the catalogs that are needed; the scheduler's own engine keeps just those."""
+        session = self._local.session
+        if session is None:
+            return None
+        pinned = self._pins.pinned(session.snapshot.version)
+        self._local.release(pinned)
+        return pinned
 
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._logs.follow(spec, log)
@@ -146,12 +185,10 @@ class ClusterDispatch:
         self._local.close()
         await self._fleet.aclose()
 
-    async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
-        session = self._local.session
-        if session is None:
-            return await self._local.execute(query_id, statement)
-        # In one go with the session: a log belongs to the version that the session has.
-        statement = self._logs.given_to(statement)
+    async def _execute(
+        self, query_id: QueryId, statement: Statement, session: Session
+    ) -> BatchStream:
+        statement = replace(statement, catalog_version=session.snapshot.version)
         looked_up = await self._lookups.run(query_id, statement, session)
         if looked_up is not None:
             return looked_up

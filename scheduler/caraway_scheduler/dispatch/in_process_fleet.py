@@ -22,6 +22,7 @@ from caraway_core.protocols.fleet import (
     OwnFile,
     Page,
     Part,
+    Pinned,
     Report,
     TableCatalog,
     Task,
@@ -36,7 +37,7 @@ _Result = TypeVar("_Result")
 
 
 class _Worker(Protocol):
-    async def describe(self, origin: str = "") -> Description: ...
+    async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description: ...
     async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]: ...
     def keep(self, file: OwnFile, content: pa.Buffer) -> None: ...
     def install(self, catalog: TableCatalog) -> Mapping[TableName, str]: ...
@@ -111,8 +112,10 @@ class InProcessFleet:
         for call in list(self._lives[executor_id].calls):
             call.cancel()
 
-    async def describe(self, origin: str = "") -> Sequence[Description]:
-        asked = [self._described(each, origin) for each in self._lives]
+    async def describe(
+        self, origin: str = "", pinned: Pinned | None = None
+    ) -> Sequence[Description]:
+        asked = [self._described(each, origin, pinned) for each in self._lives]
         return [answer for answer in await asyncio.gather(*asked) if answer is not None]
 
     async def install(
@@ -177,10 +180,12 @@ class InProcessFleet:
             if not life.lost:
                 await self.lose(executor_id)
 
-    async def _described(self, executor_id: ExecutorId, origin: str) -> Description | None:
+    async def _described(
+        self, executor_id: ExecutorId, origin: str, pinned: Pinned | None
+    ) -> Description | None:
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await self._call(executor_id, lambda worker: worker.describe(origin))
+                return await self._call(executor_id, lambda worker: worker.describe(origin, pinned))
         except (TimeoutError, CarawayError):
             return None
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Executor
-from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_engine.sessions import Session
 
@@ -21,6 +21,10 @@ class LocalEngine(Executor, Protocol):
         ...
 
     def publish(self) -> None: ...
+
+    def release(self, pinned: Pinned | None) -> None:
+        """Let go of the snapshots that no statement needs."""
+        ...
 
     async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream: ...
 

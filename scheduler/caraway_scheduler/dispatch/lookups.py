@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
-from caraway_core.errors import ExecutorLostError, ShuttingDownError
+from caraway_core.errors import CatalogMovedError, ExecutorLostError, ShuttingDownError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.tables import StoredTable
@@ -56,7 +56,7 @@ class LookupRunner:
         except ExecutorLostError as exc:
             self._membership.lost(exc.executor_id, exc.cause)
             cause = exc.message
-        except ShuttingDownError as exc:
+        except (CatalogMovedError, ShuttingDownError) as exc:
             cause = exc.message
         logger.info("lookup runs as ever", extra={"query_id": query_id, "cause": cause})
         return None

@@ -31,6 +31,7 @@ from caraway_core.protocols.fleet import (
     OwnFile,
     Page,
     Part,
+    Pinned,
     Report,
     TableCatalog,
     Task,
@@ -72,6 +73,7 @@ class RayFleet:
         self._is_blind = False
         self._catalog: tuple[TableCatalog, Any] | None = None
         self._abandoned = tasks.Tasks()
+        self._calls = 0
 
     @classmethod
     async def join(
@@ -96,12 +98,14 @@ class RayFleet:
             ) from exc
         return cls(leaves=True)
 
-    async def describe(self, origin: str = "") -> Sequence[Description]:
+    async def describe(
+        self, origin: str = "", pinned: Pinned | None = None
+    ) -> Sequence[Description]:
         loop = asyncio.get_running_loop()
         until = loop.time() + ANSWER_S
         await self._find()
         left_s = max(0.0, until - loop.time())
-        answers = [self._heartbeat(peer, origin, left_s) for peer in self._peers.values()]
+        answers = [self._heartbeat(peer, origin, pinned, left_s) for peer in self._peers.values()]
         return [answer for answer in await asyncio.gather(*answers) if answer is not None]
 
     async def install(
@@ -152,8 +156,9 @@ class RayFleet:
         peer = self._peer(executor_id)
         count = task.split.count if task.split else 1
         method = peer.actor.run.options(num_returns=1 + count)
-        told, *tables = method.remote(task, shapes(inputs), *handles(inputs))
-        report: Report = await self._work(peer, task.query_id, told, inputs)
+        call = self._call(task.query_id)
+        told, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
+        report: Report = await self._work(peer, call, told, inputs)
         parts = (
             Part(table, executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
@@ -164,9 +169,10 @@ class RayFleet:
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> BatchStream:
         peer = self._peer(executor_id)
-        answer = peer.actor.open_task.remote(task, shapes(inputs), *handles(inputs))
-        packed = await self._work(peer, task.query_id, answer, inputs)
-        return self._paged(peer, task.query_id, wire.unpack(packed))
+        call = self._call(task.query_id)
+        answer = peer.actor.open_task.remote(call, task, shapes(inputs), *handles(inputs))
+        packed = await self._work(peer, call, answer, inputs)
+        return self._paged(peer, call, wire.unpack(packed))
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
         parts = [part for each in inputs for part in each.parts]
@@ -184,9 +190,10 @@ class RayFleet:
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
     ) -> BatchStream:
         peer = self._peer(executor_id)
-        answer = peer.actor.open.remote(query_id, statement, catalog)
-        packed = await self._work(peer, query_id, answer)
-        return self._paged(peer, query_id, wire.unpack(packed))
+        call = self._call(query_id)
+        answer = peer.actor.open.remote(call, query_id, statement, catalog)
+        packed = await self._work(peer, call, answer)
+        return self._paged(peer, call, wire.unpack(packed))
 
     async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
         peer = self._peer(executor_id)
@@ -230,11 +237,13 @@ class RayFleet:
             if executor_id not in self._peers:
                 self._peers[executor_id] = Peer(executor_id, actor, loop.create_future())
 
-    async def _heartbeat(self, peer: Peer, origin: str, wait_s: float) -> Description | None:
+    async def _heartbeat(
+        self, peer: Peer, origin: str, pinned: Pinned | None, wait_s: float
+    ) -> Description | None:
         # One question at a time: a process that is stopped would answer all of them at once.
         # An answer that came after an earlier call had given up is old, and asked for again.
         if peer.asked is None or peer.asked.done():
-            peer.asked = tasks.begin(got(peer.actor.describe.remote(origin)))
+            peer.asked = tasks.begin(got(peer.actor.describe.remote(origin, pinned)))
         done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
         if not done:
             return None
@@ -250,22 +259,25 @@ class RayFleet:
             raise ExecutorLostError(executor_id, "it is not in the cluster")
         return peer
 
-    def _paged(self, peer: Peer, query_id: QueryId, first: Page) -> PagedStream:
+    def _call(self, query_id: QueryId) -> str:
+        """Name a call, so that it can be cancelled alone: its query may be tried again already."""
+        self._calls += 1
+        return f"{query_id}/{self._calls}"
+
+    def _paged(self, peer: Peer, call: str, first: Page) -> PagedStream:
         async def fetch(cursor: str) -> Page:
-            return wire.unpack(await self._work(peer, query_id, peer.actor.next.remote(cursor)))
+            return wire.unpack(await self._work(peer, call, peer.actor.next.remote(cursor)))
 
         async def close(cursor: str) -> None:
             send(peer.actor.close, cursor)
 
         return PagedStream(first, fetch, close)
 
-    async def _work(
-        self, peer: Peer, query_id: QueryId, answer: Any, inputs: Sequence[Input] = ()
-    ) -> Any:
+    async def _work(self, peer: Peer, call: str, answer: Any, inputs: Sequence[Input] = ()) -> Any:
         try:
             return await self._answer(peer, answer, inputs)
         except asyncio.CancelledError:
-            send(peer.actor.cancel, query_id)
+            send(peer.actor.cancel, call)
             self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
             raise
 

@@ -11,6 +11,7 @@ from caraway_core import tasks
 from caraway_core.changes import Logs
 from caraway_core.errors import (
     CarawayError,
+    CatalogMovedError,
     ExecutionError,
     ExecutorLostError,
     OverloadedError,
@@ -227,6 +228,10 @@ class StageRunner:
                 # It drains: what it made stays, but work goes elsewhere.
                 self._slots.lose(executor_id)
                 last = exc
+            except CatalogMovedError as exc:
+                # It came later than the catalog of the query; an executor from then has it.
+                self._pass_over(executor_id, exc)
+                last = exc
             except PartLostError as exc:
                 self._forget(stage, inputs, exc.executor_id)
                 last = exc
@@ -237,10 +242,18 @@ class StageRunner:
                     "attempt": attempt, "cause": last.message,
                 },
             )  # fmt: skip
+        if isinstance(last, CatalogMovedError):
+            raise last
         raise ExecutionError(
             f"stage {stage.name} of the query failed {ATTEMPTS} times because executors were "
             f"lost, the last time with: {last.message}; run it again when the cluster is well"
         ) from last
+
+    def _pass_over(self, executor_id: ExecutorId, cause: CatalogMovedError) -> None:
+        try:
+            self._slots.lose(executor_id)
+        except OverloadedError:
+            raise cause from None  # Nobody else is there: planned over a newer catalog it can run.
 
     def _executor(self, stage: Stage, number: int, inputs: Sequence[Input]) -> ExecutorId:
         if stage.layout == "single":

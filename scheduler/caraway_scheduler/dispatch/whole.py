@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from caraway_core.errors import (
     CarawayError,
+    CatalogMovedError,
     ExecutionError,
     ExecutorLostError,
     ShuttingDownError,
@@ -79,12 +80,12 @@ class WholeRunner:
     async def _somewhere(
         self, query_id: QueryId, next_try: Callable[[], Statement], analysis: Analysis
     ) -> BatchStream:
-        last: ExecutorLostError | ShuttingDownError | None = None
+        last: ExecutorLostError | ShuttingDownError | CatalogMovedError | None = None
         leaving: set[ExecutorId] = set()
         for _ in range(ATTEMPTS):
             ready = [each for each in self._ready() if each not in leaving]
             if not ready:
-                raise none_ready()
+                raise last if isinstance(last, CatalogMovedError) else none_ready()
             executor_id = self.idlest(ready)
             try:
                 return await self.at(executor_id, query_id, next_try())
@@ -93,11 +94,13 @@ class WholeRunner:
                 last = exc
                 if analysis.written is not None:
                     break
-            except ShuttingDownError as exc:
+            except (CatalogMovedError, ShuttingDownError) as exc:
                 # Refused before anything was done: also a statement that writes may go elsewhere.
                 leaving.add(executor_id)
                 last = exc
         assert last is not None
+        if isinstance(last, CatalogMovedError):
+            raise last
         raise ExecutionError(f"{last.message}; run the statement again") from last
 
     def idlest(self, executors: Sequence[ExecutorId]) -> ExecutorId:

@@ -10,8 +10,11 @@ from datetime import UTC, datetime, timedelta
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
+    CatalogMovedError,
+    DatasetLoadingError,
     DiskFullError,
     OverloadedError,
+    QueryCancelledError,
     ResultStoreAwayError,
     ResultStoreError,
     ShuttingDownError,
@@ -165,12 +168,15 @@ class JobRunner:
         while True:
             try:
                 return await self._store(run)
-            except AnswerCutError:
+            except (AnswerCutError, CatalogMovedError, QueryCancelledError) as exc:
+                # A job that a user cancels is not seen here: its run is cancelled.
                 cuts += 1
                 if cuts == _CUTS or run.job.writes:
+                    if isinstance(exc, QueryCancelledError):
+                        raise AnswerCutError("a part of the job was stopped; run it again") from exc
                     raise
                 continue
-            except (OverloadedError, ShuttingDownError) as exc:
+            except (DatasetLoadingError, OverloadedError, ShuttingDownError) as exc:
                 # Refused before anything was done.
                 cause, patience_s = exc, _PATIENCE_S
             except (DiskFullError, ResultStoreAwayError) as exc:

@@ -31,6 +31,8 @@ class Record:
     state: ExecutorState = "registered"
     held: CatalogVersion | None = None
     held_at: float = 0.0
+    has_served: bool = False
+    """Whether it was given the catalog that new statements use; it keeps that beside newer ones."""
     failures: Mapping[TableName, str] = field(default_factory=dict)
     is_proven: bool = False
     is_told: bool = False

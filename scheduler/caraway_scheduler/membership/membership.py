@@ -9,7 +9,7 @@ from importlib import metadata
 from caraway_core.errors import ExecutorLostError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
-from caraway_core.protocols.fleet import Fleet, TableCatalog
+from caraway_core.protocols.fleet import Fleet, Pinned, TableCatalog
 from caraway_core.protocols.state import StateStore
 from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.drains import Drains
@@ -43,6 +43,8 @@ class Membership:
         self.on_change: Callable[[], None] = lambda: None
         self.on_failed: Callable[[CatalogVersion, Mapping[TableName, str]], None] = _ignore
         """Hears of tables that failed on an executor after their catalog was served."""
+        self.pinned: Callable[[], Pinned | None] = lambda: None
+        """Says which catalogs executors have to keep."""
         self._clock = clock
         self._every_s = every_s
         self._install_wait_s = install_wait_s
@@ -57,6 +59,7 @@ class Membership:
             every_s,
             lambda executor_id: self.prepare(executor_id),
             lambda version, failures: self.on_failed(version, failures),
+            lambda: self.pinned(),
         )
         self._registrations = Registrations(store, scheduler_id, build, clock)
         self._drains = Drains(store, clock)

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
-from caraway_core.protocols.fleet import ANSWER_S, Fleet, TableCatalog
+from caraway_core.protocols.fleet import ANSWER_S, Fleet, Pinned, TableCatalog
 from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.events import Action, Event, Step, Take
 from caraway_scheduler.membership.state import Roll
@@ -39,6 +39,7 @@ class RollCall:
         every_s: float = EVERY_S,
         prepare: Prepare | None = None,
         on_failed: OnFailed | None = None,
+        pinned: Callable[[], Pinned | None] = lambda: None,
     ) -> None:
         self.roll = Roll(build)
         self.turned = asyncio.Event()
@@ -50,6 +51,7 @@ class RollCall:
         self._every_s = every_s
         self._prepare = prepare
         self._on_failed = on_failed
+        self._pinned = pinned
         self._tasks: asyncio.TaskGroup | None = None
         self._steps: dict[ExecutorId, asyncio.Task[None]] = {}
         self._is_deaf = False
@@ -85,7 +87,8 @@ class RollCall:
         try:
             # The fleet keeps to its own limit; this one is for a fleet that does not.
             async with asyncio.timeout(2 * ANSWER_S):
-                answers = await self._fleet.describe(self.catalog.origin if self.catalog else "")
+                origin = self.catalog.origin if self.catalog else ""
+                answers = await self._fleet.describe(origin, self._pinned())
         except Exception as exc:
             if not self._is_deaf:
                 logger.warning("executors cannot be asked", exc_info=exc)

@@ -57,7 +57,12 @@ def apply(roll: Roll, event: Event) -> Outcome:
             roll = replace(roll, origin=origin, wanted=version, records=records)
             return _settled(roll, now)
         case events.Served(version, failures, now):
-            return _settled(replace(roll, served=version, known_failures=failures), now)
+            records = {
+                key: replace(record, has_served=record.held == version)
+                for key, record in roll.records.items()
+            }
+            served = replace(roll, served=version, known_failures=failures, records=records)
+            return _settled(served, now)
         case events.StepEnded():
             return _step_ended(roll, event)
         case events.Lost(executor_id, cause, now):
@@ -76,7 +81,9 @@ def may_work(roll: Roll, record: Record) -> bool:
     """Whether new statements can run there: it is ready, and holds the catalog they use."""
     if record.state != "ready" or record.held is None:
         return False
-    return roll.served is None or record.held >= roll.served
+    if roll.served is None or record.held == roll.served:
+        return True
+    return record.held > roll.served and record.has_served
 
 
 def is_wished_away(roll: Roll, record: Record) -> bool:
@@ -199,8 +206,9 @@ def _leaving(record: Record) -> Record:
 
 def _lost(record: Record, cause: str, now: float) -> Record:
     return replace(
-        record, state="lost", lost_at=now, cause=cause, is_proven=False, step=None, held=None
-    )
+        record, state="lost", lost_at=now, cause=cause, is_proven=False, step=None, held=None,
+        has_served=False,
+    )  # fmt: skip
 
 
 def _settled(roll: Roll, now: float) -> Outcome:
@@ -214,7 +222,8 @@ def _settled(roll: Roll, now: float) -> Outcome:
 
 def _settle(roll: Roll, record: Record, now: float) -> Outcome:
     """Draw the conclusions for one executor: its state, and the step that it needs next."""
-    record = replace(record, state=_state(roll, record))
+    has_served = record.has_served or (record.held is not None and record.held == roll.served)
+    record = replace(record, state=_state(roll, record), has_served=has_served)
     step = _next_step(roll, record)
     if step is None or record.step is not None or now < record.next_step_at:
         return _put(roll, record), ()

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
-from caraway_core.errors import QueryCancelledError, QueryError, QueryTimeoutError
+from caraway_core.errors import AnswerCutError, QueryCancelledError, QueryError, QueryTimeoutError
 from caraway_core.ids import PrincipalId, QueryId
 
 Protocol = Literal["http", "flight", "flightsql", "internal"]
@@ -66,6 +66,17 @@ class ActiveQuery:
         if self.reason is not None and task is not None and task.cancelling():
             task.uncancel()
             raise self.error()
+
+    def judged(self, exc: BaseException) -> BaseException:
+        """Return what to tell of a failure: nothing was cancelled unless somebody did that."""
+        if isinstance(exc, QueryCancelledError) and self.reason is None:
+            told = AnswerCutError(
+                "a part of the statement was stopped though nobody cancelled it; run the "
+                "statement again"
+            )
+            told.__cause__ = exc
+            return told
+        return exc
 
     def error(self) -> QueryError:
         if self.reason == "timeout":

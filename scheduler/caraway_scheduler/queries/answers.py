@@ -143,7 +143,10 @@ class LiveRows:
             self._complete()
             raise
         except BaseException as exc:
-            self._fail(exc)
+            told = self._query.judged(exc)
+            self._fail(told)
+            if told is not exc:
+                raise told from exc
             raise
         return self._passing(batch)
 

@@ -98,7 +98,10 @@ class QueryService:
                 run.query.release = rows.release
                 await rows.prefetch()
         except BaseException as exc:
-            run.finish(exc)
+            told = run.query.judged(exc)
+            run.finish(told)
+            if told is not exc:
+                raise told from exc
             raise
         status = self._watch_for_cache(request, stream, rows, key, since)
         return Answer(run.query.query_id, rows, status)

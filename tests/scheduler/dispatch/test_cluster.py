@@ -3,7 +3,8 @@
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+import itertools
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 from caraway_core.errors import (
     AnswerCutError,
+    CatalogMovedError,
     ExecutionError,
     InvalidQueryError,
     OverloadedError,
@@ -90,6 +92,59 @@ async def test_what_is_small_runs_whole_on_the_executor_that_does_least(
         assert (await cluster.execute(JOIN)).to_pylist() == expected()
         assert sum(cluster.tallies.assignments.values()) == 1
         assert "what it reads is small" in await cluster.explain(JOIN)
+
+
+@on_three
+async def test_a_statement_keeps_its_catalog_however_many_follow(
+    cluster: InProcessCluster, tables: dict[str, TableSpec]
+) -> None:
+    versions, one_at_a_time = iter(range(2, 12)), asyncio.Lock()
+
+    async def flip(_executor_id: ExecutorId, _task: Task) -> None:
+        async with one_at_a_time:
+            for version in itertools.islice(versions, 4):
+                more = memory(k=[version], g=[version])
+                made = snapshot({**tables, "more": more}, version=version)
+                assert not await cluster.install(made)
+
+    cluster.fleet.before = flip
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+    cluster.fleet.before = nothing
+    assert not list(versions), "the catalog moved ten times meanwhile"
+
+    async def is_released() -> bool:
+        return {len(cluster.fleet.kept(each)) for each in (E1, E2, E3)} == {1}
+
+    await eventually(is_released, "what nobody needs is let go")
+
+
+@on_three
+async def test_a_whole_statement_reads_the_catalog_that_it_was_planned_over(
+    cluster: InProcessCluster, tables: dict[str, TableSpec]
+) -> None:
+    sql = "SELECT count(*) AS n FROM more WHERE k NOT IN (SELECT k + NULL FROM facts)"
+    stream = await cluster.dispatch.execute(new_query_id(), Statement(sql, {}))
+    for version in range(2, 8):
+        assert not await cluster.install(snapshot(tables, version=version))
+    assert [batch.to_pylist() async for batch in stream] == [[{"n": 0}]]
+
+
+@on_three
+async def test_a_catalog_that_no_executor_has_is_planned_over_the_next_one(
+    cluster: InProcessCluster, tables: dict[str, TableSpec]
+) -> None:
+    installs: list[asyncio.Future[Mapping[TableName, str]]] = []
+
+    async def moved(_executor_id: ExecutorId, task: Task) -> None:
+        if task.catalog_version == 1:
+            if not installs:
+                next_one = cluster.install(snapshot(tables, version=2))
+                installs.append(asyncio.ensure_future(next_one))
+            raise CatalogMovedError(task.catalog_version)
+
+    cluster.fleet.before = moved
+    assert (await cluster.execute(JOIN)).to_pylist() == expected()
+    assert [await each for each in installs] == [{}]
 
 
 @on_three

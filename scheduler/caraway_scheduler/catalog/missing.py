@@ -1,0 +1,33 @@
+"""Why a statement does not find a table: nobody knows it, or it is not there yet."""
+
+from caraway_core.errors import (
+    DatasetError,
+    DatasetLoadingError,
+    QueryError,
+    TableNotFoundError,
+)
+from caraway_scheduler.catalog.catalog import Catalog
+
+_RETRY_AFTER_S = 2
+
+
+def explained(catalog: Catalog, exc: TableNotFoundError) -> QueryError:
+    """Return the error to answer with: to be tried again, where the table may come."""
+    dataset, view = catalog.datasets.get(exc.table), catalog.views.get(exc.table)
+    known = dataset or view
+    if known is None:
+        return exc
+    title = f"{'dataset' if dataset is not None else 'view'} '{exc.table}'"
+    if known.status == "disabled":
+        return TableNotFoundError(f"{title} is disabled; enable it in the manifest", exc.table)
+    if known.error is not None:
+        return _broken(title, exc, known.error)
+    waits_for = f" (it waits for {view.waits_for})" if view is not None and view.waits_for else ""
+    return DatasetLoadingError(f"{title} is still loading{waits_for}; try again", _RETRY_AFTER_S)
+
+
+def _broken(title: str, exc: TableNotFoundError, cause: DatasetError) -> QueryError:
+    text = f"{title} is in the error state and cannot be read: {cause.message}"
+    if cause.type == "unavailable":
+        return DatasetLoadingError(f"{text}; it is tried again", _RETRY_AFTER_S)
+    return TableNotFoundError(text, exc.table)

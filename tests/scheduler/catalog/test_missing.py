@@ -1,0 +1,105 @@
+"""A table that is not there yet is to be asked for again; one that nobody knows is not."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from caraway_core.protocols.sources import SourceRequest
+from caraway_plugins.sources.files import LocalFiles
+from caraway_scheduler.services import Services
+from tests.kit.deadlines import eventually
+from tests.kit.runtime import Running, running
+
+WAIT_S = 15.0
+MANIFEST = """
+datasets:
+  - {from: "file:slow.csv", name: slow}
+  - {from: "file:gone.csv", name: gone}
+views:
+  - {name: slower, sql: SELECT a FROM slow}
+"""
+KEPT = """
+datasets:
+  - from: file:slow.csv
+    name: slow
+    acceleration: {enabled: true, engine: file}
+"""
+
+
+@contextmanager
+def held(monkeypatch: pytest.MonkeyPatch, name: str = "slow") -> Iterator[threading.Event]:
+    """Hold a source up until the event is set."""
+    resolve, may_go = LocalFiles.resolve, threading.Event()
+
+    def waits(self: LocalFiles, request: SourceRequest) -> Any:
+        if request.name == name:
+            may_go.wait(WAIT_S)
+        return resolve(self, request)
+
+    monkeypatch.setattr(LocalFiles, "resolve", waits)
+    try:
+        yield may_go
+    finally:
+        may_go.set()
+
+
+def not_waiting(services: Services) -> None:
+    async def at_once() -> None:
+        return
+
+    services.catalog.wait_settled = at_once  # type: ignore[method-assign]
+
+
+async def loaded(runtime: Running, sql: str) -> None:
+    async def look() -> bool:
+        return bool((await runtime.sql(sql)).status_code == 200)
+
+    await eventually(look, "it is loaded")
+
+
+async def test_a_dataset_that_loads_is_503_and_an_unknown_table_400(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow.csv").write_text("a\n1\n")
+    with held(monkeypatch) as may_go:
+        async with asyncio.timeout(WAIT_S), running(tmp_path, MANIFEST, before=not_waiting) as run:
+            for table in ("slow", "slower"):
+                answer = await run.sql(f"SELECT a FROM {table}")
+                assert answer.status_code == 503, answer.text
+                assert int(answer.headers["retry-after"]) > 0
+                assert "still loading" in answer.text
+            assert (await run.sql("SELECT a FROM nowhere")).status_code == 400
+            body = {"sql": "SELECT a FROM slow"}
+            job = (await run.api.post("/v1/queries", json=body)).json()
+            may_go.set()
+            await loaded(run, "SELECT a FROM slower")
+
+            async def ended() -> bool:
+                got = await run.api.get(f"/v1/queries/{job['query_id']}")
+                return bool(got.json()["status"] == "SUCCEEDED")
+
+            await eventually(ended, "the job waited for its dataset")
+
+
+async def test_a_dataset_in_error_says_why(tmp_path: Path) -> None:
+    (tmp_path / "slow.csv").write_text("a\n1\n")
+    async with running(tmp_path, MANIFEST) as runtime:
+        answer = await runtime.sql("SELECT a FROM gone")
+        assert answer.status_code in (400, 503)
+        assert "dataset 'gone' is in the error state" in answer.text
+
+
+async def test_a_stored_version_answers_before_its_source_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow.csv").write_text("a\n1\n")
+    async with running(tmp_path, KEPT) as runtime:
+        await loaded(runtime, "SELECT a FROM slow")
+    with held(monkeypatch):
+        async with asyncio.timeout(WAIT_S), running(tmp_path, KEPT, before=not_waiting) as again:
+            await loaded(again, "SELECT a FROM slow")
