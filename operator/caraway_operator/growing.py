@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from caraway_operator.kube import comparing
 from caraway_operator.kube.kinds import Object
 from caraway_operator.spec import quantities
 
@@ -36,11 +35,6 @@ def growths(wanted: Iterable[Object], claims: Iterable[Object]) -> list[Growth]:
     return found
 
 
-def is_only_size(wanted: Object, live: Object) -> bool:
-    """Tell whether the templates of claims differ in their sizes and in nothing else."""
-    return comparing.covers(_without_sizes(wanted), _without_sizes(live))
-
-
 def _sizes(wanted: Iterable[Object]) -> Iterator[tuple[str, str]]:
     for object_ in wanted:
         if object_["kind"] != "StatefulSet":
@@ -53,18 +47,3 @@ def _sizes(wanted: Iterable[Object]) -> Iterator[tuple[str, str]]:
 def _storage(spec: Mapping[str, Any]) -> str:
     requests = (spec.get("resources") or {}).get("requests") or {}
     return str(requests.get("storage", ""))
-
-
-def _without_sizes(stateful_set: Object) -> list[Object]:
-    templates = stateful_set["spec"].get("volumeClaimTemplates") or ()
-    return [
-        {
-            "name": template["metadata"]["name"],
-            "spec": {
-                key: value
-                for key, value in template["spec"].items()
-                if key not in ("resources", "status")
-            },
-        }
-        for template in templates
-    ]

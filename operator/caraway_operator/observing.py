@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from caraway_operator import deciding, naming, pods
-from caraway_operator.kube.kinds import POD, VOLUME_CLAIM, Object, Ref
+from caraway_operator.kube.kinds import POD, SERVICE, VOLUME_CLAIM, Object, Ref
 from caraway_operator.kube.objects import Objects
 from caraway_operator.naming import SCHEDULER
 from caraway_operator.pods import SetView
@@ -11,7 +11,7 @@ from caraway_operator.status import Facts
 
 
 def observed(objects: Objects, facts: Facts) -> Facts:
-    """Add the sets, pods and claims as they are now."""
+    """Add the sets, pods, claims and missing Services as they are now."""
     there = objects.of(facts.namespace, facts.name)
     views = [
         pods.view(each)
@@ -19,7 +19,11 @@ def observed(objects: Objects, facts: Facts) -> Facts:
         if which.kind == POD.name and not pods.is_left_behind(each)
     ]
     troubles = pods.claim_troubles(claims(objects, facts))
-    return replace(facts, sets=_sets(there, facts), pods=views, claims=troubles)
+    sets = _sets(there, facts)
+    unreachable = {*facts.unreachable, *(_missing_services(there, facts) if sets else ())}
+    return replace(
+        facts, sets=sets, pods=views, claims=troubles, unreachable=tuple(sorted(unreachable))
+    )
 
 
 def claims(objects: Objects, facts: Facts) -> list[Object]:
@@ -35,6 +39,12 @@ def written(objects: Objects, facts: Facts) -> dict[Ref, Object]:
         for which, each in objects.of(facts.namespace, facts.name).items()
         if which.kind not in (POD.name, VOLUME_CLAIM.name)
     }
+
+
+def _missing_services(there: dict[Ref, Object], facts: Facts) -> list[str]:
+    """Return the Services of every cluster that are not there: of users, and of the head."""
+    names = (facts.name, naming.of(facts.name, naming.HEAD))
+    return [n for n in names if Ref(SERVICE.name, facts.namespace, n) not in there]
 
 
 def _sets(there: dict[Ref, Object], facts: Facts) -> dict[str, SetView]:

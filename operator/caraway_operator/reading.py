@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from caraway_operator import deciding, gating, limits, sources
 from caraway_operator.known import Known
 from caraway_operator.kube.client import Kube
-from caraway_operator.kube.kinds import Object
+from caraway_operator.kube.kinds import Object, Ref
 from caraway_operator.manifests import Wanted, meta
 from caraway_operator.manifests import objects as build
 from caraway_operator.remembering import Remembered
@@ -27,6 +27,8 @@ class Read:
     facts: Facts
     has_surge_room: bool = True
     """One executor more than wanted is within the limits."""
+    made: tuple[Ref, ...] = ()
+    """Secrets that were made on the way."""
 
 
 class Reader:
@@ -78,10 +80,11 @@ class Reader:
             limits=limit,
             kinds=self.kinds,
         )
+        made: tuple[Ref, ...] = ()
         if is_due and not spec.paused:
             now = dt.datetime.fromtimestamp(self._clock(), dt.UTC)
             kept.sources = await sources.gather(self._kube, wanted, now)
-            kept.of, kept.read_at = _of(cluster), self._clock()
+            kept.of, kept.read_at, made = _of(cluster), self._clock(), kept.sources.made
         wanted = replace(wanted, secrets=kept.sources.checksums)
         facts = replace(
             facts,
@@ -91,7 +94,8 @@ class Reader:
             version=meta.version(wanted),
         )
         most = limit.replicas if limit else -1
-        return Read(wanted, facts, has_surge_room=most < 0 or most > wanted.executor_count)
+        has_room = most < 0 or most > wanted.executor_count
+        return Read(wanted, facts, has_surge_room=has_room, made=made)
 
     def _is_due(self, kept: Remembered, cluster: Object) -> bool:
         """Tell whether the Secrets and ConfigMaps are to be read again."""

@@ -9,16 +9,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from caraway_operator import deciding, growing, naming, observing, progress, sampling, status
+from caraway_operator import (
+    deciding,
+    growing,
+    happenings,
+    naming,
+    observing,
+    progress,
+    sampling,
+    status,
+)
 from caraway_operator.deciding import Decided
-from caraway_operator.happenings import happenings
 from caraway_operator.known import Key, Known, key
 from caraway_operator.kube import errors, planning
 from caraway_operator.kube.client import Kube
 from caraway_operator.kube.events import Happening, Recorder
-from caraway_operator.kube.kinds import CLUSTER, POD, VOLUME_CLAIM, Object, Ref, ref
+from caraway_operator.kube.kinds import CLUSTER, POD, SERVICE, VOLUME_CLAIM, Object
 from caraway_operator.kube.objects import Objects
-from caraway_operator.kube.planning import Owner, Plan
+from caraway_operator.kube.planning import Owner
 from caraway_operator.manifests import Wanted
 from caraway_operator.naming import EXECUTOR, SCHEDULER
 from caraway_operator.progress import Progress
@@ -132,17 +140,21 @@ class Reconciler:
             # Kept before anything is done: whoever comes after this process can take it back.
             await self._say(cluster, kept, facts, decided.progress, 0)
         written = await write(self._kube, self._objects, kept.memory, plan, self._clock())
-        failures = [*written.failures, *kept.sources.missing, *_fixed(settled, live, plan)]
+        written = replace(written, created=(*read.made, *written.created))
+        for happening in happenings.done(written):
+            await self._recorder.tell(cluster, happening)
+        failures = [*written.failures, *kept.sources.missing]
         failures += await self._grow(facts, settled)
         failures += await self._drain_and_evict(kept, facts, decided)
-        facts = observing.observed(self._objects, replace(facts, failures=failures))
+        facts = replace(facts, failures=failures, unreachable=_unreachable(written))
+        facts = observing.observed(self._objects, facts)
         doing = replace(
             decided.progress, was_ready=decided.progress.was_ready or status.is_ready(facts)
         )
         outcome = await self._say(
             cluster, kept, facts, doing, _again_s(wanted.spec, decided, written, failures)
         )
-        for happening in happenings(facts, written, decided):
+        for happening in happenings.standing(facts, decided):
             await self._recorder.tell(cluster, happening)
         return replace(outcome, written=written, failed=bool(written.failures))
 
@@ -279,15 +291,9 @@ def _with(facts: Facts, scene: deciding.Scene, decided: Decided) -> Facts:
     )
 
 
-def _fixed(settled: Sequence[Object], live: Mapping[Ref, Object], plan: Plan) -> list[str]:
-    wanted = {ref(each): each for each in settled}
-    return [
-        f"{each.ref.kind} '{each.ref.name}': {each.field} cannot be changed once it is made; "
-        "delete the object, and it is made anew"
-        for each in plan.fixed
-        if each.field != "volumeClaimTemplates"
-        or not growing.is_only_size(wanted[each.ref], live[each.ref])
-    ]
+def _unreachable(written: Written) -> tuple[str, ...]:
+    """Return the Services that are not as they must be for users and pods to reach the cluster."""
+    return tuple(sorted(each.name for each in written.broken if each.kind == SERVICE.name))
 
 
 def _again_s(

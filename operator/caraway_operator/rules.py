@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_WRITE = ("create", "delete", "get", "list", "patch", "watch")
+_WRITE = ("create", "delete", "get", "list", "update", "watch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ RULES: Sequence[Rule] = (
     Rule("caraway.dev", ("carawayclusters/finalizers",), ("update",)),
     Rule("", ("configmaps", "services", "serviceaccounts"), _WRITE),
     # Secrets are read by name: no list, and none is ever removed.
-    Rule("", ("secrets",), ("create", "get", "patch")),
+    Rule("", ("secrets",), ("create", "get", "update")),
     Rule("", ("pods",), ("delete", "get", "list", "watch")),
     Rule("", ("persistentvolumeclaims",), ("get", "list", "patch", "watch")),
     Rule("apps", ("deployments", "statefulsets"), _WRITE),

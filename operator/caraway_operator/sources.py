@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from caraway_operator import naming, tls
-from caraway_operator.kube import errors, planning
+from caraway_operator.kube import carrying, errors, planning
 from caraway_operator.kube.client import Kube
-from caraway_operator.kube.kinds import CONFIG_MAP, SECRET, Object
+from caraway_operator.kube.kinds import CONFIG_MAP, SECRET, Object, Ref, ref
 from caraway_operator.manifests import Wanted, secrets
 from caraway_operator.spec.cluster import ClusterSpec
 from caraway_operator.tls import Pair
@@ -31,6 +31,8 @@ class Sources:
     checksums: Mapping[str, str] = field(default_factory=dict)
     token: str = field(default="", repr=False)
     missing: tuple[str, ...] = ()
+    made: tuple[Ref, ...] = ()
+    """Secrets that were made for this."""
 
 
 async def manifest_text(kube: Kube, namespace: str, spec: ClusterSpec) -> str | None:
@@ -58,7 +60,8 @@ async def gather(kube: Kube, wanted: Wanted, now: dt.datetime) -> Sources:
     checksums: dict[str, str] = {}
     missing: list[str] = []
     token = ""
-    made = await _made(kube, wanted, now)
+    new: list[Ref] = []
+    made = await _made(kube, wanted, now, new)
     token_name = wanted.spec.token.secret_name or naming.token_secret(wanted.name)
     for name in secrets.read_by(wanted):
         try:
@@ -66,39 +69,44 @@ async def gather(kube: Kube, wanted: Wanted, now: dt.datetime) -> Sources:
         except errors.MissingError:
             missing.append(f"there is no Secret '{name}', which the spec refers to; create it")
             continue
+        except errors.RefusedError as error:
+            missing.append(f"the Secret '{name}' cannot be read: {error.message}")
+            continue
         checksums[name] = _checksum(found)
         if name == token_name:
             token = _value(found, "token").strip()
-    return Sources(checksums, token, tuple(missing))
+    return Sources(checksums, token, tuple(missing), tuple(new))
 
 
-async def _made(kube: Kube, wanted: Wanted, now: dt.datetime) -> dict[str, Object]:
-    """Make sure of the operator's own Secrets; returns them as they are."""
+async def _made(kube: Kube, wanted: Wanted, now: dt.datetime, new: list[Ref]) -> dict[str, Object]:
+    """Make sure of the operator's own Secrets; returns them as they are, and adds to `new`."""
     found: dict[str, Object] = {}
     spec = wanted.spec
     if spec.token.secret_name is None:
         name = naming.token_secret(wanted.name)
         value = random.token_hex(_TOKEN_BYTES)
-        found[name] = await _once(kube, wanted, secrets.token(wanted, value))
+        found[name] = await _once(kube, wanted, secrets.token(wanted, value), new)
     if wanted.makes_redis and spec.state.secret_name is None:
         value = random.token_hex(_TOKEN_BYTES)
-        made = await _once(kube, wanted, secrets.redis_password(wanted, value))
+        made = await _once(kube, wanted, secrets.redis_password(wanted, value), new)
         found[naming.state_secret(wanted.name)] = made
     if spec.tls.enabled and spec.tls.secret_name is None:
-        found[naming.tls_secret(wanted.name)] = await _certified(kube, wanted, now)
+        found[naming.tls_secret(wanted.name)] = await _certified(kube, wanted, now, new)
     return found
 
 
-async def _once(kube: Kube, wanted: Wanted, secret: Object) -> Object:
+async def _once(kube: Kube, wanted: Wanted, secret: Object, new: list[Ref]) -> Object:
     name = secret["metadata"]["name"]
     try:
         return _own(wanted, await kube.get(SECRET, wanted.namespace, name))
     except errors.MissingError:
         pass
     try:
-        return await kube.create(secret)
+        made = await kube.create(secret)
     except errors.ConflictError:
         return _own(wanted, await kube.get(SECRET, wanted.namespace, name))
+    new.append(ref(secret))
+    return made
 
 
 def _own(wanted: Wanted, secret: Object) -> Object:
@@ -117,16 +125,17 @@ def _own(wanted: Wanted, secret: Object) -> Object:
     return secret
 
 
-async def _certified(kube: Kube, wanted: Wanted, now: dt.datetime) -> Object:
+async def _certified(kube: Kube, wanted: Wanted, now: dt.datetime, new: list[Ref]) -> Object:
     """Make sure of a CA and of a certificate that is signed by it; make them anew in time."""
     ca_name, name = naming.of(wanted.name, "ca"), naming.tls_secret(wanted.name)
     made = tls.authority(wanted.name, now)
-    kept = await _once(kube, wanted, secrets.tls(wanted, ca_name, _content(made, made)))
+    kept = await _once(kube, wanted, secrets.tls(wanted, ca_name, _content(made, made)), new)
     ca = Pair(_value(kept, "tls.crt"), _value(kept, "tls.key"))
     if tls.is_authority_due(ca.certificate, now):
         ca = tls.authority(wanted.name, now)
-        kept = await kube.apply(secrets.tls(wanted, ca_name, _content(ca, ca)))
+        kept = await _written(kube, secrets.tls(wanted, ca_name, _content(ca, ca)), kept)
     shown = tls.names(wanted.name, wanted.namespace, wanted.spec.tls.dns_names)
+    found: Object | None = None
     try:
         found = _own(wanted, await kube.get(SECRET, wanted.namespace, name))
         if planning.is_stranger(found, secrets.tls(wanted, name, {})):
@@ -139,7 +148,15 @@ async def _certified(kube: Kube, wanted: Wanted, now: dt.datetime) -> Object:
     except errors.MissingError:
         pass
     server = tls.server(ca, wanted.name, shown, now)
-    return await kube.apply(secrets.tls(wanted, name, _content(server, ca)))
+    if found is None:
+        new.append(Ref(SECRET.name, wanted.namespace, name))
+    return await _written(kube, secrets.tls(wanted, name, _content(server, ca)), found)
+
+
+async def _written(kube: Kube, secret: Object, live: Object | None) -> Object:
+    if live is None:
+        return await kube.create(secret)
+    return await kube.replace(carrying.merged(secret, live))
 
 
 def _content(pair: Pair, ca: Pair) -> dict[str, str]:

@@ -30,6 +30,8 @@ class Facts:
     """What limits forbid."""
     failures: Sequence[str] = ()
     """What Kubernetes did not do, and fields that it does not let be changed."""
+    unreachable: Sequence[str] = ()
+    """Services that are not as they must be."""
     claims: Sequence[Trouble] = ()
     is_paused: bool = False
     is_stopped: bool = False
@@ -57,6 +59,8 @@ class _Said:
 
 def is_ready(facts: Facts) -> bool:
     """Tell whether everything is as it should be."""
+    if facts.unreachable:
+        return False
     return bool(facts.wish) and all(
         component in facts.sets
         and facts.sets[component].is_complete
@@ -129,6 +133,8 @@ def _phase(facts: Facts) -> _Said:
     trouble = facts.trouble or _trouble(facts)
     if not facts.was_ready:
         return _coming(facts, trouble)
+    if facts.unreachable:
+        return _Said("Degraded", _unreachable(facts))
     serves = _serves(facts)
     if trouble or not serves:
         message = trouble.message if trouble else "no executor, or no scheduler, is ready"
@@ -140,6 +146,11 @@ def _phase(facts: Facts) -> _Said:
     if missing := _missing(facts):
         return _Said("Degraded", f"not ready: {', '.join(missing)}")
     return _Said("Scaling", "pods that are not needed any more stop")
+
+
+def _unreachable(facts: Facts) -> str:
+    names = ", ".join(f"Service '{name}'" for name in facts.unreachable)
+    return "; ".join([f"{names} is not as it must be", *facts.failures])
 
 
 def _coming(facts: Facts, trouble: Trouble | None) -> _Said:
@@ -157,7 +168,9 @@ def _conditions(facts: Facts, said: _Said) -> list[dict[str, Any]]:
     # Who waits for a cluster wants to ask it something.
     ready = is_ready(facts) and not facts.is_stopped
     reason = said.phase
-    if trouble and not ready:
+    if facts.unreachable and facts.was_ready:
+        reason = "ServiceNotApplied"
+    elif trouble and not ready:
         reason = trouble.reason
     conditions = [
         _condition("Ready", ready, "AllReady" if ready else reason, "" if ready else said.message),

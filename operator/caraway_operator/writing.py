@@ -1,18 +1,23 @@
 """Carries a plan out, and remembers what came of it, so that nothing is written twice in vain."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from caraway_operator.kube import errors, planning
+from caraway_operator.kube import carrying, errors, planning, storing
 from caraway_operator.kube.client import Kube
-from caraway_operator.kube.kinds import KINDS, Object, Ref, ref
+from caraway_operator.kube.kinds import KINDS, Ref, ref
 from caraway_operator.kube.objects import Objects
 from caraway_operator.kube.planning import Plan, Seen, Write
+from caraway_operator.kube.storing import Stored
 
 logger = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 10.0
-_LONGEST_PAUSE_S = 300.0
+_LONGEST_PAUSE_S = 60.0
+_REPAIRS = 5
+_REPAIRS_S = 60.0
+"""So many repairs of an object are made at once; whoever edits it more often has to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,8 @@ class Refusal:
     """An object that Kubernetes does not take as it is, and when to try again."""
 
     hash: str
+    live: str
+    """A digest of what was there: if that changes the next write may be taken."""
     message: str
     until: float
     pause_s: float
@@ -31,6 +38,8 @@ class Memory:
 
     seen: dict[Ref, Seen] = field(default_factory=dict)
     refusals: dict[Ref, Refusal] = field(default_factory=dict)
+    repairs: dict[Ref, list[float]] = field(default_factory=dict)
+    """When objects were repaired in the last minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,69 +49,85 @@ class Written:
     created: tuple[Ref, ...] = ()
     changed: tuple[Ref, ...] = ()
     repaired: tuple[Ref, ...] = ()
+    remade: tuple[Ref, ...] = ()
     removed: tuple[Ref, ...] = ()
     failures: tuple[str, ...] = ()
+    broken: frozenset[Ref] = frozenset()
+    """Objects that are not as they are wanted."""
     is_away: bool = False
-    """Some of it failed in a way that soon passes."""
 
 
 async def write(kube: Kube, objects: Objects, memory: Memory, plan: Plan, now: float) -> Written:
     """Write what the plan says; what is refused stops nothing else."""
-    done: dict[str, list[Ref]] = {"create": [], "change": [], "repair": []}
-    failures: list[str] = []
+    done: defaultdict[str, list[Ref]] = defaultdict(list)
+    failures: dict[Ref, str] = {
+        which: _about(which, "it is being deleted; it is made again once it is gone")
+        for which in plan.leaving
+    }
     is_away = False
     for each in plan.writes:
         which = ref(each.wanted)
-        refusal = memory.refusals.get(which)
-        if refusal and refusal.hash == _hash(each) and now < refusal.until:
-            failures.append(refusal.message)
+        if reason := _reason_to_wait(memory, each, now):
+            failures[which] = reason
             continue
         try:
-            if each.cause == "create":
-                await _require_free(kube, each.wanted)
-            answer = await kube.apply(each.wanted)
+            stored = await storing.store(kube, each.wanted, each.live)
         except errors.KubeError as error:
-            failures.append(f"{which.kind} '{which.name}': {error.message}")
+            failures[which] = _about(which, error.message)
             is_away = is_away or not error.is_lasting
             if error.is_lasting:
-                memory.refusals[which] = _refused(each, failures[-1], refusal, now)
+                memory.refusals[which] = _refused(memory, each, failures[which], now)
             continue
-        memory.refusals.pop(which, None)
-        memory.seen[which] = planning.observed(each.wanted, answer)
-        was_needless = objects.version(which) == answer["metadata"].get("resourceVersion")
-        objects.put(answer)
-        if was_needless:
-            # It only looked different, as the API writes values its own way.
-            continue
-        done[each.cause].append(which)
-        logger.info("object written", extra={"object": str(which), "cause": each.cause})
+        if how := _taken(objects, memory, each, stored, now):
+            done[how].append(which)
     removed, troubles = await _remove(kube, objects, plan)
     return Written(
-        tuple(done["create"]),
-        tuple(done["change"]),
-        tuple(done["repair"]),
-        removed,
-        (*failures, *troubles),
-        is_away or bool(troubles),
+        created=tuple(done["create"]),
+        changed=tuple(done["change"]),
+        repaired=tuple(done["repair"]),
+        remade=tuple(done["remake"]),
+        removed=removed,
+        failures=(*failures.values(), *troubles),
+        broken=frozenset(failures),
+        is_away=is_away or bool(troubles) or bool(plan.leaving),
     )
 
 
-async def _require_free(kube: Kube, wanted: Object) -> None:
-    """Refuse a name that somebody else's object has; it would be changed, and go with the cluster.
+def _taken(objects: Objects, memory: Memory, write: Write, stored: Stored, now: float) -> str:
+    """Note what the API made of a write; returns what was done, or nothing if it was needless."""
+    which, answer = ref(write.wanted), stored.object
+    memory.refusals.pop(which, None)
+    memory.seen[which] = planning.observed(write.wanted, answer)
+    version = answer["metadata"].get("resourceVersion")
+    before = write.live["metadata"].get("resourceVersion") if write.live else ""
+    is_needless = version in (objects.version(which), before)
+    objects.put(answer)
+    if is_needless:
+        # It only looked different, as the API writes values its own way.
+        return ""
+    how = "repair" if write.cause == "check" else write.cause
+    if how == "repair":
+        memory.repairs.setdefault(which, []).append(now)
+    how = "remake" if stored.is_remade else how
+    logger.info("object written", extra={"object": str(which), "cause": how})
+    return how
 
-    Raises:
-        RefusedError: it is taken.
-    """
-    metadata = wanted["metadata"]
-    try:
-        there = await kube.get(KINDS[wanted["kind"]], metadata["namespace"], metadata["name"])
-    except errors.MissingError:
-        return
-    if planning.is_stranger(there, wanted):
-        raise errors.RefusedError(
-            "there is one of that name which does not belong to this cluster, and is left alone; "
-            "rename it, or the cluster"
-        )
+
+def _reason_to_wait(memory: Memory, write: Write, now: float) -> str:
+    """Say why this write is not tried yet; empty if it is."""
+    which = ref(write.wanted)
+    refusal = memory.refusals.get(which)
+    if refusal and (refusal.hash, refusal.live) == _of(write) and now < refusal.until:
+        return refusal.message
+    repairs = [at for at in memory.repairs.get(which, ()) if now - at < _REPAIRS_S]
+    memory.repairs[which] = repairs
+    if write.cause != "repair" or len(repairs) < _REPAIRS:
+        return ""
+    return _about(
+        which,
+        f"it was edited {len(repairs)} times within {_REPAIRS_S:g} s; it is put back within a "
+        "minute. Find out who edits it, as the operator never gives in",
+    )
 
 
 async def _remove(
@@ -114,7 +139,7 @@ async def _remove(
         try:
             await kube.delete(KINDS[each.ref.kind], each.ref.namespace, each.ref.name, each.uid)
         except errors.KubeError as error:
-            failures.append(f"{each.ref.kind} '{each.ref.name}': {error.message}")
+            failures.append(_about(each.ref, error.message))
             continue
         objects.drop(each.ref, each.uid)
         removed.append(each.ref)
@@ -122,13 +147,22 @@ async def _remove(
     return tuple(removed), failures
 
 
-def _refused(write: Write, message: str, before: Refusal | None, now: float) -> Refusal:
-    pause_s = _FIRST_PAUSE_S
-    if before is not None and before.hash == _hash(write):
+def _refused(memory: Memory, write: Write, message: str, now: float) -> Refusal:
+    before, pause_s = memory.refusals.get(ref(write.wanted)), _FIRST_PAUSE_S
+    hash_, live = _of(write)
+    if before is not None and (before.hash, before.live) == (hash_, live):
         pause_s = min(before.pause_s * 2, _LONGEST_PAUSE_S)
-    return Refusal(_hash(write), message, now + pause_s, pause_s)
+    return Refusal(hash_, live, message, now + pause_s, pause_s)
 
 
-def _hash(write: Write) -> str:
-    found: str = write.wanted["metadata"]["annotations"][planning.HASH]
-    return found
+def _of(write: Write) -> tuple[str, str]:
+    """Return digests of what is wanted and of what is there."""
+    wanted: str = write.wanted["metadata"]["annotations"][planning.HASH]
+    if write.live is None:
+        return wanted, ""
+    essence = [write.live["metadata"].get("uid"), carrying.essence(write.live, write.wanted)]
+    return wanted, planning.digest(essence)
+
+
+def _about(which: Ref, message: str) -> str:
+    return f"{which.kind} '{which.name}': {message}"

@@ -1,8 +1,8 @@
 """A Kubernetes API in this process: kmock, and those rules of the API that the operator relies on.
 
-Beyond kmock: uid, resourceVersion and generation; server-side apply with what managers own; labels'
-selectors; watches from a version; status apart from spec; preconditions; fields that are fixed; one
-controller an object; removal of what an owner leaves. Nothing checks schemas or rights.
+Beyond kmock: uid, resourceVersion and generation; updates with optimistic locking; dry runs; label
+selectors; watches from a version; status apart from spec; preconditions; finalizers; removal or
+orphaning of what an owner leaves; the defaults and rules in `kube_rules`. Nothing checks schemas.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import copy
 import datetime as dt
 import itertools
 import json
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -19,24 +20,18 @@ import aiohttp.web
 import kmock
 
 from caraway_operator.kube.kinds import KINDS, Kind, Object, Ref
+from tests.kit import kube_rules
+from tests.kit.kube_rules import ApiError
 
+_OF_SERVER = ("creationTimestamp", "deletionTimestamp", "uid", "generation")
 Refuse = Callable[[str, Ref], tuple[int, str] | None]
-_FIXED = ("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates")
-_LIST_KEYS = ("name", "mountPath", "containerPort", "uid", "type")
-# Maps that are applied as one value, as the API's schema says of them (x-kubernetes-map-type).
-_WHOLE = ("selector", "matchLabels", "nodeSelector", "podSelector", "labelSelector")
 # kopf looks for these when it starts.
 _OF_KOPF = (
     Kind("v1", "Namespace", "namespaces"),
     Kind("apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions"),
 )
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _BY_PLURAL = {kind.plural: kind for kind in KINDS.values()}
-
-
-class ApiError(Exception):
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class Emulator(kmock.KubernetesEmulator):
@@ -51,7 +46,7 @@ class Emulator(kmock.KubernetesEmulator):
         """Every right that was made use of: group, resource, verb."""
         self.refuse: Refuse = lambda _verb, _ref: None
         self.changed: Callable[[], None] = lambda: None
-        self._owned: dict[tuple[Ref, str], Object] = {}
+        self.clock: Callable[[], float] = time.time
         self._events: list[tuple[int, str, Object]] = []
         self._news = asyncio.Condition()
         self.versions = itertools.count(1001)
@@ -88,19 +83,23 @@ class Emulator(kmock.KubernetesEmulator):
         return sorted(which.name for which in self.there if which.kind == kind)
 
     def put(self, object_: Object) -> Object:  # type: ignore[override]
-        """Make or change an object, as somebody else would."""
+        """Make or change an object, as somebody else would; the API's rules hold."""
         kind, metadata = object_["kind"], object_["metadata"]
         which = Ref(kind, metadata.setdefault("namespace", "web"), metadata["name"])
         known = self.there.get(which)
-        return self._store(which, copy.deepcopy(object_), known)
+        made = kube_rules.admitted(copy.deepcopy(object_), known)
+        stored = self._store(which, made, known)
+        self._finish(which)
+        return stored
 
     def edit(self, kind: str, name: str, **changes: Any) -> Object:
         """Merge changes into an object, status included."""
         known = self.get(kind, name)
-        return self._store(Ref(kind, "web", name), _merge(known, changes), known)
+        made = kube_rules.admitted(_merge(known, changes), known)
+        return self._store(Ref(kind, "web", name), made, known)
 
-    def remove(self, kind: str, name: str) -> None:
-        self._delete(Ref(kind, "web", name))
+    def remove(self, kind: str, name: str, *, orphans: bool = False) -> None:
+        self._delete(Ref(kind, "web", name), orphans=orphans)
 
     def expire(self) -> None:
         """Tell every watch that what it has seen is too old."""
@@ -129,25 +128,24 @@ class Emulator(kmock.KubernetesEmulator):
 
     def _use(self, request: Any, kind: Kind) -> None:
         resource = "/".join(part for part in (kind.plural, request.subresource) if part)
-        verb = {"POST": "create", "PATCH": "patch", "DELETE": "delete"}.get(request.method.value)
+        verb = _VERBS.get(request.method.value)
         if verb is None:
             verb = "get" if request.name else "list"
         if request.params.get("watch") == "true":
             verb = "watch"
         self.used.add((kind.group, resource, verb))
-        which = Ref(kind.name, request.namespace or "", request.name or "")
-        if verb == "patch" and "fieldManager" in request.params and which not in self.there:
-            # Whoever applies what is not there makes it.
-            self.used.add((kind.group, resource, "create"))
 
     async def _answer(self, request: Any, kind: Kind) -> tuple[Object, int]:
         which = Ref(kind.name, request.namespace or "", request.name or "")
         body = json.loads(request.body) if request.body else {}
         verb = str(request.method.value)
         if verb == "POST":
-            which = Ref(kind.name, which.namespace, body["metadata"]["name"])
+            named = body["metadata"].get("name") or f"{body['metadata']['generateName']}x7k2p"
+            which = Ref(kind.name, which.namespace, named)
         if refused := self.refuse(verb, which):
             raise ApiError(*refused)
+        if request.params.get("dryRun") == "All":
+            return self._dry_run(which, body), 201
         if verb != "GET":
             suffix = f"/{request.subresource}" if request.subresource else ""
             self.log.append(f"{verb} {which.kind}/{which.name}{suffix}")
@@ -158,8 +156,10 @@ class Emulator(kmock.KubernetesEmulator):
                 return self._list(request, kind), 200
             case "POST":
                 return self._create(which, body), 201
+            case "PUT":
+                return self._update(which, body), 200
             case "PATCH":
-                return self._patch(request, which, body)
+                return self._patch(request, which, body), 200
             case "DELETE":
                 return self._checked_delete(which, body), 200
         raise ApiError(405, f"{verb} is not served")
@@ -176,12 +176,33 @@ class Emulator(kmock.KubernetesEmulator):
         if which in self.there:
             raise ApiError(409, f"{which} already exists")
         body["metadata"].setdefault("namespace", which.namespace)
-        return self._store(which, body, None)
+        if which.kind != "Lease":
+            body.pop("status", None)
+        return self._store(which, kube_rules.admitted(body, None), None)
 
-    def _patch(self, request: Any, which: Ref, body: Object) -> tuple[Object, int]:
+    def _dry_run(self, which: Ref, body: Object) -> Object:
+        if which in self.there:
+            raise ApiError(409, f"{which} already exists")
+        return kube_rules.admitted(copy.deepcopy(body), None)
+
+    def _update(self, which: Ref, body: Object) -> Object:
+        known = self._known(which)
+        metadata, there = body["metadata"], known["metadata"]
+        if metadata.get("resourceVersion") not in (None, there["resourceVersion"]):
+            raise ApiError(409, f"{which} has been modified")
+        if metadata.get("uid") not in (None, there["uid"]):
+            raise ApiError(409, f"{which} has another uid")
+        kept = {key: there[key] for key in _OF_SERVER if key in there}
+        made = {**body, "metadata": {**metadata, **kept}}
+        made.pop("status", None)
+        if "status" in known:
+            made["status"] = known["status"]
+        stored = self._store(which, kube_rules.admitted(made, known), known)
+        self._finish(which)
+        return stored
+
+    def _patch(self, request: Any, which: Ref, body: Object) -> Object:
         known = self.there.get(which)
-        if "apply-patch" in request.headers.get("Content-Type", ""):
-            return self._apply(which, body, known, request.params["fieldManager"])
         if known is None:
             raise ApiError(404, f"{which} not found")
         version = (body.get("metadata") or {}).pop("resourceVersion", None)
@@ -191,31 +212,14 @@ class Emulator(kmock.KubernetesEmulator):
             body = {"status": body.get("status")}
         elif which.kind != "Lease":
             body.pop("status", None)
-        return self._store(which, _merge(known, body), known), 200
-
-    def _apply(
-        self, which: Ref, body: Object, known: Object | None, manager: str
-    ) -> tuple[Object, int]:
-        before = self._owned.get((which, manager), {})
-        body["metadata"].setdefault("namespace", which.namespace)
-        base = _without(known or {}, before, body)
-        made = _applied(base, body)
-        owners = made["metadata"].get("ownerReferences") or ()
-        if sum(bool(owner.get("controller")) for owner in owners) > 1:
-            raise ApiError(422, "Only one reference can have Controller set to true")
-        if known is not None and which.kind == "StatefulSet":
-            for name in _FIXED:
-                if made["spec"].get(name) != known["spec"].get(name):
-                    raise ApiError(422, f"updates to statefulset spec: {name} is forbidden")
-        self._owned[which, manager] = body
-        return self._store(which, made, known), 200 if known else 201
+        return self._store(which, kube_rules.admitted(_merge(known, body), known), known)
 
     def _checked_delete(self, which: Ref, body: Object) -> Object:
         known = self._known(which)
         uid = (body.get("preconditions") or {}).get("uid")
         if uid is not None and uid != known["metadata"]["uid"]:
             raise ApiError(409, f"the uid of {which} is another one")
-        self._delete(which)
+        self._delete(which, orphans=body.get("propagationPolicy") == "Orphan")
         return known
 
     # What is held
@@ -229,7 +233,7 @@ class Emulator(kmock.KubernetesEmulator):
         metadata = made["metadata"]
         old = (known or {}).get("metadata") or {}
         metadata["uid"] = old.get("uid") or metadata.get("uid") or str(uuid.uuid4())
-        stamp = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        stamp = self._now()
         metadata.setdefault("creationTimestamp", old.get("creationTimestamp", stamp))
         is_same_spec = known is not None and made.get("spec") == known.get("spec")
         metadata["generation"] = old.get("generation", 0) + (not is_same_spec)
@@ -243,18 +247,37 @@ class Emulator(kmock.KubernetesEmulator):
         self.changed()
         return made
 
-    def _delete(self, which: Ref) -> None:
-        gone = self.there.pop(which)
-        for owned in [key for key in self._owned if key[0] == which]:
-            del self._owned[owned]
-        self._tell("DELETED", copy.deepcopy(gone))
+    def _delete(self, which: Ref, *, orphans: bool = False) -> None:
+        """Remove an object; one with finalizers is only marked, and goes when they are gone."""
+        known = self._known(which)
+        if known["metadata"].get("finalizers"):
+            marked = copy.deepcopy(known)
+            marked["metadata"].setdefault("deletionTimestamp", self._now())
+            self._store(which, marked, known)
+            return
+        gone = copy.deepcopy(self.there.pop(which))
+        self._tell("DELETED", gone)
         for other, object_ in list(self.there.items()):
             owners = object_["metadata"].get("ownerReferences") or ()
-            if other in self.there and any(
-                owner["uid"] == gone["metadata"]["uid"] for owner in owners
-            ):
+            left = [each for each in owners if each["uid"] != gone["metadata"]["uid"]]
+            if other not in self.there or len(left) == len(owners):
+                continue
+            if orphans or left:
+                changed = copy.deepcopy(object_)
+                changed["metadata"]["ownerReferences"] = left
+                self._store(other, changed, object_)
+            else:
                 self._delete(other)
         self.changed()
+
+    def _finish(self, which: Ref) -> None:
+        metadata = self.there[which]["metadata"]
+        if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
+            self._delete(which)
+
+    def _now(self) -> str:
+        now = dt.datetime.fromtimestamp(self.clock(), dt.UTC)
+        return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _tell(self, type_: str, object_: Object) -> None:
         self.version = next(self.versions)
@@ -335,41 +358,3 @@ def _bare(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _bare(held) for key, held in value.items() if held is not None}
     return copy.deepcopy(value)
-
-
-def _applied(base: Any, over: Any) -> Any:
-    if isinstance(base, Mapping) and isinstance(over, Mapping):
-        found = dict(copy.deepcopy(base))
-        return found | {
-            key: copy.deepcopy(value) if key in _WHOLE else _applied(found.get(key), value)
-            for key, value in over.items()
-        }
-    if isinstance(base, list) and isinstance(over, list) and (key := _list_key(base + over)):
-        held = {each[key]: each for each in base}
-        held |= {each[key]: _applied(held.get(each[key]), each) for each in over}
-        return list(held.values())
-    return copy.deepcopy(over)
-
-
-def _without(base: Any, before: Any, after: Any) -> Any:
-    """Take out what a manager said before and does not say any more."""
-    if isinstance(base, Mapping) and isinstance(before, Mapping) and isinstance(after, Mapping):
-        return {
-            key: _without(value, before[key], after[key]) if key in before and key in after
-            else value
-            for key, value in base.items()
-            if key not in before or key in after
-        }  # fmt: skip
-    if isinstance(base, list) and isinstance(before, list) and isinstance(after, list):
-        key = _list_key([*base, *before, *after])
-        if key:
-            gone = {each[key] for each in before} - {each[key] for each in after}
-            return [each for each in base if each[key] not in gone]
-    return base
-
-
-def _list_key(elements: list[Any]) -> str | None:
-    for key in _LIST_KEYS:
-        if all(isinstance(each, Mapping) and key in each for each in elements):
-            return key
-    return None

@@ -1,10 +1,10 @@
 from typing import Any
 
-from caraway_operator.growing import Growth, growths, is_only_size
+from caraway_operator.growing import Growth, growths
 
 
-def stateful_set(size: str, storage_class: str = "fast") -> dict[str, Any]:
-    spec = {"resources": {"requests": {"storage": size}}, "storageClassName": storage_class}
+def stateful_set(size: str) -> dict[str, Any]:
+    spec = {"resources": {"requests": {"storage": size}}}
     templates = [{"metadata": {"name": "data"}, "spec": spec}]
     return {
         "kind": "StatefulSet",
@@ -29,11 +29,3 @@ def test_claims_that_are_too_small_grow_and_no_others() -> None:
 
     assert growths([stateful_set("20Gi")], claims) == [Growth("data-shop-executor-0", "20Gi")]
     assert Growth("x", "20Gi").patch == {"spec": {"resources": {"requests": {"storage": "20Gi"}}}}
-
-
-def test_a_size_is_told_apart_from_what_can_never_change() -> None:
-    live = stateful_set("10Gi")
-    live["spec"]["volumeClaimTemplates"][0]["status"] = {"phase": "Pending"}
-
-    assert is_only_size(stateful_set("20Gi"), live)
-    assert not is_only_size(stateful_set("20Gi", "slow"), live)

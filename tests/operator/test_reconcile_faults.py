@@ -90,7 +90,7 @@ async def test_an_object_that_is_refused_stops_no_other_and_is_not_sent_all_the_
 
         def refuse(verb: str, which: Ref) -> tuple[int, str] | None:
             nonlocal sent
-            if which.kind != "PodDisruptionBudget" or verb != "PATCH":
+            if which.kind != "PodDisruptionBudget" or verb != "POST":
                 return None
             sent += 1
             return 403, "you may not"
@@ -118,7 +118,7 @@ async def test_an_api_that_is_away_is_told_and_tried_again_soon() -> None:
         await at.settle()
         at.change(executor={"replicas": 3})
         at.api.refuse = lambda verb, which: (
-            (503, "etcd is away") if which.kind == "StatefulSet" and verb == "PATCH" else None
+            (503, "etcd is away") if which.kind == "StatefulSet" and verb == "PUT" else None
         )
 
         outcome = await at.look()
@@ -166,18 +166,22 @@ async def test_a_secret_that_the_spec_names_and_nobody_made_is_told() -> None:
         assert "there is no Secret 'lake-keys'" in at.condition("Reconciled")["message"]
 
 
-async def test_a_field_that_cannot_change_is_told_and_does_not_make_it_write_for_ever() -> None:
+async def test_a_field_that_cannot_change_makes_a_new_set_and_leaves_pods_and_claims() -> None:
     async with bench() as at:
         at.create()
         await at.settle()
+        kept = {
+            which: object_["metadata"]["uid"]
+            for which, object_ in at.api.there.items()
+            if which.kind in ("Pod", "PersistentVolumeClaim")
+        }
         at.change(executor={"cache": {"storageClass": "other"}})
         await at.settle()
 
-        told = at.condition("Reconciled")
-        assert "volumeClaimTemplates cannot be changed" in told["message"]
-        before = len(at.api.log)
-        await at.turn()
-        assert len(at.api.log) == before
+        made = at.api.get("StatefulSet", "shop-executor")
+        assert made["spec"]["volumeClaimTemplates"][0]["spec"]["storageClassName"] == "other"
+        assert kept == {which: at.api.there[which]["metadata"]["uid"] for which in kept}
+        assert at.status()["phase"] == "Ready"
 
 
 async def test_what_is_somebody_elses_is_neither_changed_nor_taken() -> None:

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import httpx
@@ -21,10 +21,10 @@ _PAUSE_S = 0.2
 _LONGEST_PAUSE_S = 5.0
 _PAGE = 500
 _AGAIN = frozenset({429, 500, 502, 503, 504})
-_APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 WATCH_S = 300
-_SILENCE_S = 60
+# Bookmarks come every minute. A connection that died without a word must not hide edits for long.
+_SILENCE_S = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Kube:
             "timeoutSeconds": str(WATCH_S),
             "resourceVersion": version,
         } | ({"labelSelector": selector} if selector else {})
-        timeout = httpx.Timeout(10, read=WATCH_S + _SILENCE_S, pool=None)
+        timeout = httpx.Timeout(10, read=_SILENCE_S, pool=None)
         what = f"watch {kind.plural}"
         try:
             async with self._http.stream(
@@ -95,26 +95,27 @@ class Kube:
         except (httpx.HTTPError, ValueError) as exc:
             raise errors.AwayError(f"{what}: {type(exc).__name__}") from exc
 
-    async def apply(self, wanted: Object) -> Object:
-        """Write the fields that are given, take them from whoever had them, and leave the rest.
+    async def replace(self, wanted: Object) -> Object:
+        """Write an object over the one whose resourceVersion it names.
 
         Raises:
-            RefusedError: the API does not take the object.
+            ConflictError: the live object has another version.
+            InvalidError: the API does not take the object.
+            MissingError: there is none.
         """
         kind, metadata = KINDS[wanted["kind"]], wanted["metadata"]
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"}
+        query = {"fieldManager": FIELD_MANAGER}
         path = kind.path(metadata["namespace"], metadata["name"])
-        # JSON is YAML, and quicker to write.
-        return await self._send("PATCH", path, kind, wanted, query=query, type_=_APPLY)
+        return await self._send("PUT", path, kind, wanted, query=query)
 
-    async def create(self, wanted: Object) -> Object:
-        """Make an object.
+    async def create(self, wanted: Object, *, is_dry_run: bool = False) -> Object:
+        """Make an object; a dry run only asks whether it could be made.
 
         Raises:
             ConflictError: it is there already.
         """
         kind = KINDS[wanted["kind"]]
-        query = {"fieldManager": FIELD_MANAGER}
+        query = {"fieldManager": FIELD_MANAGER} | ({"dryRun": "All"} if is_dry_run else {})
         path = kind.path(wanted["metadata"]["namespace"])
         return await self._send("POST", path, kind, wanted, query=query)
 
@@ -130,12 +131,19 @@ class Kube:
         path = kind.path(namespace, name, subresource)
         return await self._send("PATCH", path, kind, patch, query=query, type_=_MERGE)
 
-    async def delete(self, kind: Kind, namespace: str, name: str, uid: str) -> None:
+    async def delete(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        uid: str,
+        propagation: Literal["Background", "Orphan"] = "Background",
+    ) -> None:
         """Remove the object that has this uid; one that is gone, or another one, is left alone."""
         body = {
             "apiVersion": "v1",
             "kind": "DeleteOptions",
-            "propagationPolicy": "Background",
+            "propagationPolicy": propagation,
             "preconditions": {"uid": uid},
         }
         try:

@@ -29,20 +29,6 @@ def covers(wanted: Any, live: Any) -> bool:
     return _is_same(wanted, live)
 
 
-def project(live: Any, wanted: Any) -> Any:
-    """Return of `live` only what `wanted` speaks about."""
-    match wanted, live:
-        case Mapping(), Mapping():
-            return {
-                key: live[key] if key in _WHOLE else project(live[key], wanted[key])
-                for key in wanted
-                if key in live
-            }
-        case list(), list():
-            return _project_list(wanted, live)
-    return live
-
-
 def without_nulls(value: Any) -> Any:
     """Return the value without keys that hold None, which the API drops as well."""
     match value:
@@ -51,6 +37,11 @@ def without_nulls(value: Any) -> Any:
         case list() | tuple():
             return [without_nulls(held) for held in value]
     return value
+
+
+def without_empty(held: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the map without keys that hold nothing."""
+    return {key: value for key, value in held.items() if not _is_empty(value)}
 
 
 def _is_empty(value: Any) -> bool:
@@ -73,14 +64,6 @@ def _covers_list(wanted: list[Any], live: list[Any]) -> bool:
     if key is None:
         return len(wanted) == len(live) and all(map(covers, wanted, live))
     return all(covers(element, _found(live, key, element)) for element in wanted)
-
-
-def _project_list(wanted: list[Any], live: list[Any]) -> list[Any]:
-    key = _key(wanted)
-    if key is None:
-        # Of lists that are one value the whole is compared.
-        return [project(*pair) for pair in zip(live, wanted, strict=False)] + live[len(wanted) :]
-    return [project(_found(live, key, element), element) for element in wanted]
 
 
 def _key(wanted: Sequence[Any]) -> str | None:

@@ -4,7 +4,9 @@ CarawayError
 └── KubeError            any of these; `is_lasting` says whether trying again is of no use
     ├── MissingError     there is no such object, or no such kind
     ├── ConflictError    the object is not as it was thought to be, or is there already
-    ├── RefusedError     it is invalid, or not allowed: the same will be refused again
+    │   └── LeavingError the object is being deleted: it can be made again when it is gone
+    ├── RefusedError     it is not allowed: the same will be refused again
+    │   └── InvalidError the object is invalid, or changes a field that cannot be changed
     ├── ExpiredError     a watch that must begin anew with a list
     └── AwayError        the API does not answer, or is too busy
 """
@@ -32,6 +34,14 @@ class RefusedError(KubeError):
     is_lasting = True
 
 
+class LeavingError(ConflictError):
+    """The object is being deleted."""
+
+
+class InvalidError(RefusedError):
+    """The object is invalid, or changes a field that cannot be changed."""
+
+
 class ExpiredError(KubeError):
     """What was seen is too old to go on from."""
 
@@ -52,6 +62,8 @@ def of_status(status: int, what: str, said: str) -> KubeError:
             return ExpiredError(text)
         case 429 | 500 | 502 | 503 | 504:
             return AwayError(text)
-        case 400 | 403 | 405 | 413 | 415 | 422:
+        case 422:
+            return InvalidError(text)
+        case 400 | 403 | 405 | 413 | 415:
             return RefusedError(text)
     return KubeError(text)

@@ -10,7 +10,7 @@ from typing import Literal
 
 from caraway_operator.kube import errors
 from caraway_operator.kube.client import FIELD_MANAGER, Kube
-from caraway_operator.kube.kinds import EVENT, Object
+from caraway_operator.kube.kinds import EVENT, KINDS, Object, Ref
 
 logger = logging.getLogger(__name__)
 _REMEMBERED = 2000
@@ -26,11 +26,13 @@ class Happening:
     note: str
     action: str = "Reconcile"
     type: Literal["Normal", "Warning"] = "Normal"
+    related: Ref | None = None
+    """The object that something was done with. Such an event is written each time."""
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Writes events; the same one is not written again for ten minutes."""
+    """Writes events. What goes on, such as a refusal, is not written again for ten minutes."""
 
     kube: Kube
     instance: str
@@ -41,7 +43,8 @@ class Recorder:
         """Write an event; one that cannot be written is logged and stops nothing."""
         key = _key(cluster, happening)
         now = self.clock()
-        if now - self._told.get(key, -_AGAIN_S) < _AGAIN_S:
+        is_known = now - self._told.get(key, -_AGAIN_S) < _AGAIN_S
+        if is_known and happening.related is None:
             return
         self._told[key] = now
         self._told.move_to_end(key)
@@ -63,6 +66,7 @@ class Recorder:
     def _event(self, cluster: Object, happening: Happening, key: str) -> Object:
         metadata = cluster["metadata"]
         now = dt.datetime.now(dt.UTC)
+        related = happening.related
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.name,
@@ -85,7 +89,18 @@ class Recorder:
                 "uid": metadata["uid"],
                 "resourceVersion": metadata.get("resourceVersion", ""),
             },
+            **({"related": _reference(related)} if related else {}),
         }
+
+
+def _reference(which: Ref) -> Object:
+    version = KINDS[which.kind].api_version
+    return {
+        "apiVersion": version,
+        "kind": which.kind,
+        "namespace": which.namespace,
+        "name": which.name,
+    }
 
 
 def _key(cluster: Object, happening: Happening) -> str:

@@ -34,9 +34,12 @@ class Objects:
         """Take an object as it is now; one that is older than what is known changes nothing."""
         which, home = _ref(object_), _home(object_)
         known = self._all.get(which)
-        if home is None or (known is not None and _version(known) > _version(object_)):
+        if known is not None and _version(known) >= _version(object_):
             return
-        if known is not None and _version(known) == _version(object_):
+        if known is not None and _home(known) != home:
+            # Somebody edited its labels: the cluster that it was of has to make it anew.
+            self.drop(which)
+        if home is None:
             return
         object_["metadata"].pop("managedFields", None)
         self._all[which] = self._of[home][which] = object_

@@ -1,22 +1,16 @@
 """What must be written so that the live objects are as they are wanted: a pure decision."""
 
-import copy
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from caraway_operator.kube import comparing
+from caraway_operator.kube import carrying, comparing
 from caraway_operator.kube.kinds import Object, Ref, ref
 from caraway_operator.naming import COMPONENT_LABEL, INSTANCE_LABEL, NAME_LABEL
 
 HASH = "caraway.dev/applied-hash"
-_FIXED: Mapping[str, tuple[str, ...]] = {
-    "StatefulSet": ("selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates"),
-    "Deployment": ("selector",),
-    "Service": ("clusterIP",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +45,15 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One object to apply, because of `create`, `change`, or `repair`: somebody edited it."""
+    """One object to write.
+
+    The cause is `create`, `change`, `repair` (somebody edited it), or `check`: this process has
+    not written it yet, so it does not know which form the API gives to it.
+    """
 
     wanted: Object
     cause: str
+    live: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +65,15 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
-    """A field that cannot be changed any more, and keeps the value that it has."""
-
-    ref: Ref
-    field: str
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
-    """What to write, in this order, and what to remove after that."""
+    """What is to be written, then removed."""
 
     writes: tuple[Write, ...] = ()
     removals: tuple[Removal, ...] = ()
-    fixed: tuple[Fixed, ...] = ()
-    held: tuple[Ref, ...] = field(default=())
+    held: tuple[Ref, ...] = ()
     """Objects that are due a change which has to wait."""
+    leaving: tuple[Ref, ...] = ()
+    """Objects that are being deleted, and can only be made again once they are gone."""
 
 
 def plan(
@@ -93,41 +85,22 @@ def plan(
 ) -> Plan:
     """Compare; what is in `hold` is made if it is not there, and else left as it is."""
     writes: list[Write] = []
-    fixed: list[Fixed] = []
     held: list[Ref] = []
+    leaving: list[Ref] = []
     for object_ in wanted:
         which = ref(object_)
         there = live.get(which)
-        settled, kept = settle(object_, there)
-        fixed += (Fixed(which, name) for name in kept)
-        complete = sealed(settled, owner)
+        complete = sealed(carrying.settled(object_, there), owner)
         cause = _cause(complete, there, seen.get(which))
-        if cause and there is not None and which in hold:
+        if there is not None and there["metadata"].get("deletionTimestamp"):
+            leaving.append(which)
+        elif cause and there is not None and which in hold:
             held.append(which)
         elif cause:
-            writes.append(Write(complete, cause))
-    kept_refs = {ref(object_) for object_ in wanted}
-    return Plan(tuple(writes), tuple(_removals(live, kept_refs, owner)), tuple(fixed), tuple(held))
-
-
-def settle(wanted: Object, live: Object | None) -> tuple[Object, tuple[str, ...]]:
-    """Return what can be applied: fields that are fixed once an object exists stay as they are."""
-    spec, there = wanted.get("spec"), (live or {}).get("spec")
-    if not spec or not there:
-        return wanted, ()
-    kept = tuple(
-        name
-        for name in _FIXED.get(wanted["kind"], ())
-        if name in spec and not comparing.covers(spec[name], there.get(name))
-    )
-    if not kept:
-        return wanted, ()
-    settled = copy.copy(wanted)
-    settled["spec"] = spec | {name: _bare(there[name]) for name in kept if name in there}
-    for name in kept:
-        if name not in there:
-            settled["spec"].pop(name)
-    return settled, kept
+            writes.append(Write(complete, cause, there))
+    kept = {ref(object_) for object_ in wanted}
+    removals = tuple(_removals(live, kept, owner))
+    return Plan(tuple(writes), removals, tuple(held), tuple(leaving))
 
 
 def sealed(wanted: Object, owner: Owner) -> Object:
@@ -136,6 +109,7 @@ def sealed(wanted: Object, owner: Owner) -> Object:
     metadata = {**bare["metadata"], "ownerReferences": [owner.reference]}
     whole = {**bare, "metadata": metadata}
     annotations = {**metadata.get("annotations", {}), HASH: digest(whole)}
+    annotations[carrying.KEYS] = carrying.keys({**metadata, "annotations": annotations})
     return {**whole, "metadata": {**metadata, "annotations": annotations}}
 
 
@@ -145,10 +119,10 @@ def digest(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def observed(applied: Object, answer: Object) -> Seen:
-    """Remember how the API holds what was applied, so that a later edit is known as such."""
-    made = digest(comparing.project(answer, applied))
-    return Seen(answer["metadata"].get("uid", ""), _hash(applied), made)
+def observed(written: Object, answer: Object) -> Seen:
+    """Remember how the API holds what was written, so that a later edit is known as such."""
+    made = digest(carrying.essence(answer, written))
+    return Seen(answer["metadata"].get("uid", ""), _hash(written), made)
 
 
 def is_owned(live: Object, uid: str) -> bool:
@@ -164,6 +138,8 @@ def is_stranger(live: Object, wanted: Object) -> bool:
     mine = {key: wanted["metadata"]["labels"][key] for key in (NAME_LABEL, INSTANCE_LABEL)}
     if any(is_owned(live, uid) for uid in owners):
         return False
+    if any(each.get("controller") for each in live["metadata"].get("ownerReferences") or ()):
+        return True
     # Those of a chart without an operator have the labels, and are taken over; what the operator
     # itself runs on has them too where a cluster is called like it.
     return labels.get(COMPONENT_LABEL) == "operator" or not mine.items() <= labels.items()
@@ -174,10 +150,10 @@ def _cause(wanted: Object, live: Object | None, seen: Seen | None) -> str:
         return "create"
     if _hash(live) != _hash(wanted):
         return "change"
-    if seen is not None and seen.hash == _hash(wanted) and seen.uid == live["metadata"].get("uid"):
-        # Whatever form the API gives to values, it is the form that it gave after the write.
-        return "" if digest(comparing.project(live, wanted)) == seen.made else "repair"
-    return "" if comparing.covers(wanted, live) else "repair"
+    if seen is None or (seen.hash, seen.uid) != (_hash(wanted), live["metadata"].get("uid")):
+        return "check"
+    # The form that the API gave to values after the write is the form that they must keep.
+    return "" if digest(carrying.essence(live, wanted)) == seen.made else "repair"
 
 
 def _hash(object_: Object) -> str:
@@ -192,17 +168,4 @@ def _removals(live: Mapping[Ref, Object], kept: Collection[Ref], owner: Owner) -
         if which not in kept
         and is_owned(object_, owner.uid)
         and not object_["metadata"].get("deletionTimestamp")
-    ]
-
-
-# Any: the value of a field.
-def _bare(value: Any) -> Any:
-    """Return what may be sent back of a field that the API filled in."""
-    if not isinstance(value, list):
-        return value
-    return [
-        {key: held for key, held in element.items() if key != "status"}
-        if isinstance(element, dict)
-        else element
-        for element in value
     ]

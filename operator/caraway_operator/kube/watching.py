@@ -3,7 +3,8 @@
 import asyncio
 import logging
 import random
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from caraway_operator.kube import errors
@@ -13,6 +14,7 @@ from caraway_operator.kube.kinds import Kind, Object, Ref, ref
 logger = logging.getLogger(__name__)
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
+_HELD_S = 10.0
 
 
 class Sink(Protocol):
@@ -35,13 +37,20 @@ class Watcher:
     """Watches one kind in one namespace, or everywhere."""
 
     def __init__(
-        self, kube: Kube, kind: Kind, namespace: str | None, selector: str, objects: Sink
+        self,
+        kube: Kube,
+        kind: Kind,
+        namespace: str | None,
+        selector: str,
+        objects: Sink,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._kube = kube
         self._kind = kind
         self._namespace = namespace
         self._selector = selector
         self._objects = objects
+        self._clock = clock
         self._pause_s = _FIRST_PAUSE_S
         self.listed = asyncio.Event()
         """Is set once everything that there was is known."""
@@ -50,13 +59,19 @@ class Watcher:
         """Watch until cancelled."""
         version = ""
         while True:
+            began = self._clock()
             try:
                 version = await self._follow(version or await self._list())
             except errors.ExpiredError:
                 version = ""
             except errors.KubeError as error:
                 version = "" if error.is_lasting else version
-                self._pause_s = min(self._pause_s * 2, _LONGEST_PAUSE_S)
+                # One that held for a while was only cut: of kinds that seldom change nothing else
+                # would ever shorten the pause again.
+                has_held = self._clock() - began >= _HELD_S
+                self._pause_s = (
+                    _FIRST_PAUSE_S if has_held else min(self._pause_s * 2, _LONGEST_PAUSE_S)
+                )
                 logger.warning(
                     "watch broken",
                     extra={"kind": self._kind.name, "reason": error.message},

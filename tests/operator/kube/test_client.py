@@ -26,22 +26,35 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client, "_PAUSE_S", 0.0)
 
 
-async def test_what_is_applied_is_forced_under_our_name() -> None:
+async def test_what_is_written_over_an_object_is_sent_whole() -> None:
     seen: list[httpx.Request] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
         seen.append(request)
         return httpx.Response(200, json={"metadata": {}})
 
-    wanted = {"kind": "Service", "metadata": {"name": "shop", "namespace": "web"}}
-    await kube(answer).apply(wanted)
+    metadata = {"name": "shop", "namespace": "web", "resourceVersion": "7"}
+    wanted = {"kind": "Service", "metadata": metadata}
+    await kube(answer).replace(wanted)
 
     [request] = seen
-    assert request.method == "PATCH"
+    assert request.method == "PUT"
     assert request.url.path == "/api/v1/namespaces/web/services/shop"
-    assert dict(request.url.params) == {"fieldManager": "caraway-operator", "force": "true"}
-    assert request.headers["Content-Type"] == "application/apply-patch+yaml"
+    assert dict(request.url.params) == {"fieldManager": "caraway-operator"}
     assert json.loads(request.content) == wanted
+
+
+async def test_a_dry_run_says_so() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(201, json={"metadata": {}})
+
+    wanted = {"kind": "Service", "metadata": {"generateName": "shop-", "namespace": "web"}}
+    await kube(answer).create(wanted, is_dry_run=True)
+
+    assert seen[0].url.params["dryRun"] == "All"
 
 
 async def test_lists_are_read_page_by_page() -> None:
@@ -65,7 +78,7 @@ async def test_lists_are_read_page_by_page() -> None:
     [
         (404, errors.MissingError),
         (409, errors.ConflictError),
-        (422, errors.RefusedError),
+        (422, errors.InvalidError),
         (403, errors.RefusedError),
         (503, errors.AwayError),
     ],

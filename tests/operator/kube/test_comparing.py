@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from caraway_operator.kube.comparing import covers, project, without_nulls
+from caraway_operator.kube.comparing import covers, without_empty, without_nulls
 
 
 @pytest.mark.parametrize(
@@ -47,28 +47,8 @@ def test_what_is_wanted_is_not_there(wanted: Any, live: Any) -> None:
     assert not covers(wanted, live)
 
 
-def test_a_projection_holds_what_is_wanted_and_nothing_else() -> None:
-    wanted = {"spec": {"ports": [{"name": "http", "port": 1}], "args": ["a"]}}
-    live = {
-        "spec": {
-            "ports": [{"name": "other"}, {"name": "http", "port": 2, "protocol": "TCP"}],
-            "args": ["a", "b"],
-            "clusterIP": "10.0.0.1",
-        },
-        "status": {},
-    }
-
-    assert project(live, wanted) == {
-        "spec": {"ports": [{"name": "http", "port": 2}], "args": ["a", "b"]}
-    }
-
-
-def test_of_what_is_one_value_the_whole_is_held() -> None:
-    live = {"selector": {"app": "a", "x": "y"}, "labels": {"app": "a", "x": "y"}}
-
-    found = project(live, {"selector": {"app": "a"}, "labels": {"app": "a"}})
-
-    assert found == {"selector": {"app": "a", "x": "y"}, "labels": {"app": "a"}}
+def test_what_holds_nothing_is_left_out() -> None:
+    assert without_empty({"a": {}, "b": [], "c": None, "d": 0}) == {"d": 0}
 
 
 def test_nulls_are_dropped_wherever_they_are() -> None:

@@ -64,3 +64,16 @@ def test_what_nobody_looks_at_is_not_kept() -> None:
     assert "managedFields" not in kept["metadata"]
     objects.put({"kind": "Service", "metadata": {"name": "b", "namespace": "web"}})
     assert len(objects) == 1
+
+
+def test_an_object_whose_labels_name_another_cluster_is_missed_by_the_first() -> None:
+    told: list[tuple[str, str]] = []
+    objects = Objects(lambda *which: told.append(which))
+    objects.put(service("a", "1"))
+    objects.put(service("a", "2", "other"))
+
+    assert not objects.of("web", "shop")
+    assert list(objects.of("web", "other")) == [Ref("Service", "web", "a")]
+    assert told == [("web", "shop"), ("web", "shop"), ("web", "other")]
+    objects.put({**service("a", "3"), "metadata": {**service("a", "3")["metadata"], "labels": {}}})
+    assert len(objects) == 0

@@ -2,7 +2,7 @@ from typing import Any
 
 from caraway_operator.kube import planning
 from caraway_operator.kube.kinds import Object, Ref, ref
-from caraway_operator.kube.planning import HASH, Fixed, Owner
+from caraway_operator.kube.planning import HASH, Owner, Seen
 
 OWNER = Owner("caraway.dev/v1alpha1", "CarawayCluster", "shop", "u-1")
 
@@ -40,6 +40,13 @@ def served(wanted: Object, **more: Any) -> Object:
     return applied | {"metadata": metadata, "status": {}} | more
 
 
+def seen(*written: Object) -> dict[Ref, Seen]:
+    """What a process remembers that wrote these, and saw them as `served` holds them."""
+    return {
+        ref(each): planning.observed(planning.sealed(each, OWNER), served(each)) for each in written
+    }
+
+
 def live(*objects: Object) -> dict[Ref, Object]:
     return {ref(object_): object_ for object_ in objects}
 
@@ -54,7 +61,10 @@ def test_what_is_not_there_is_made_with_its_owner_and_the_hash_of_it() -> None:
 
 
 def test_what_is_as_it_should_be_is_not_written() -> None:
-    assert planning.plan([service()], live(served(service())), OWNER, {}) == planning.Plan()
+    known = seen(service())
+
+    assert planning.plan([service()], live(served(service())), OWNER, known) == planning.Plan()
+    assert planning.plan([service()], live(served(service())), OWNER, {}).writes[0].cause == "check"
 
 
 def test_what_is_wanted_otherwise_is_written() -> None:
@@ -66,38 +76,37 @@ def test_what_is_wanted_otherwise_is_written() -> None:
 def test_what_was_edited_by_hand_is_repaired() -> None:
     edited = served(service(), spec=service(99)["spec"])
 
-    [write] = planning.plan([service()], live(edited), OWNER, {}).writes
+    [write] = planning.plan([service()], live(edited), OWNER, seen(service())).writes
 
     assert write.cause == "repair"
 
 
-def test_fields_of_others_are_left_alone() -> None:
-    defaulted = served(service())
-    defaulted["spec"] = {**defaulted["spec"], "clusterIP": "10.0.0.1", "type": "ClusterIP"}
-    defaulted["metadata"]["labels"] = {"a": "b", "added": "by hand"}
+def test_what_the_api_allocates_and_metadata_of_others_is_no_edit() -> None:
+    there = served(service())
+    there["spec"] = {**there["spec"], "clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"]}
+    there["metadata"]["labels"] = {"a": "b", "added": "by hand"}
 
-    assert not planning.plan([service()], live(defaulted), OWNER, {}).writes
+    assert not planning.plan([service()], live(there), OWNER, seen(service())).writes
+    there["spec"]["externalIPs"] = ["192.0.2.1"]
+    assert planning.plan([service()], live(there), OWNER, seen(service())).writes
 
 
 def test_a_form_that_only_the_api_knows_is_no_edit_once_it_was_seen() -> None:
     wanted = service()
     rewritten = served(wanted, spec={"ports": [{"name": "http", "port": "http-alias"}]})
-    applied = planning.sealed(wanted, OWNER)
-    seen = {ref(wanted): planning.observed(applied, rewritten)}
+    known = {ref(wanted): planning.observed(planning.sealed(wanted, OWNER), rewritten)}
 
-    assert not planning.plan([wanted], live(rewritten), OWNER, seen).writes
+    assert not planning.plan([wanted], live(rewritten), OWNER, known).writes
     edited = rewritten | {"spec": {"ports": [{"name": "http", "port": 1}]}}
-    assert planning.plan([wanted], live(edited), OWNER, seen).writes[0].cause == "repair"
+    assert planning.plan([wanted], live(edited), OWNER, known).writes[0].cause == "repair"
 
 
 def test_an_object_that_was_made_anew_by_somebody_is_not_taken_for_the_one_that_was_seen() -> None:
     wanted = service()
-    applied = planning.sealed(wanted, OWNER)
-    seen = {ref(wanted): planning.observed(applied, served(wanted))}
-    other = served(wanted, spec=service(5)["spec"])
+    other = served(wanted)
     other["metadata"]["uid"] = "another"
 
-    assert planning.plan([wanted], live(other), OWNER, seen).writes
+    assert planning.plan([wanted], live(other), OWNER, seen(wanted)).writes[0].cause == "check"
 
 
 def test_what_is_no_longer_wanted_is_removed_if_it_is_ours() -> None:
@@ -111,29 +120,24 @@ def test_what_is_no_longer_wanted_is_removed_if_it_is_ours() -> None:
     assert plan.removals == (planning.Removal(Ref("Service", "ns", "shop"), "uid-shop"),)
 
 
-def test_a_field_that_is_fixed_keeps_its_value_and_the_rest_is_written() -> None:
+def test_sizes_of_claims_stay_as_they_were_made_and_the_rest_is_written() -> None:
     there = served(stateful_set("10Gi"))
     there["spec"]["volumeClaimTemplates"][0]["status"] = {"phase": "Pending"}
     wanted = stateful_set("20Gi")
     wanted["spec"]["replicas"] = 3
 
-    plan = planning.plan([wanted], live(there), OWNER, {})
+    [write] = planning.plan([wanted], live(there), OWNER, {}).writes
 
-    which = Ref("StatefulSet", "ns", "shop-executor")
-    assert plan.fixed == (Fixed(which, "volumeClaimTemplates"),)
-    [write] = plan.writes
     assert write.wanted["spec"] == stateful_set("10Gi")["spec"] | {"replicas": 3}
 
 
-def test_a_field_that_is_fixed_does_not_make_it_write_for_ever() -> None:
-    wanted = stateful_set("20Gi")
-    first = planning.plan([wanted], live(served(stateful_set("10Gi"))), OWNER, {})
-    settled, _ = planning.settle(wanted, served(stateful_set("10Gi")))
+def test_what_is_being_deleted_is_waited_for() -> None:
+    there = served(service())
+    there["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
-    again = planning.plan([wanted], live(served(settled)), OWNER, {})
+    found = planning.plan([service(1)], live(there), OWNER, {})
 
-    assert first.fixed == again.fixed
-    assert not again.writes
+    assert (found.writes, found.leaving) == ((), (ref(service()),))
 
 
 def test_what_must_wait_is_held_but_made_if_it_is_not_there() -> None:
@@ -161,3 +165,5 @@ def test_a_stranger_is_who_has_neither_the_owner_nor_the_labels() -> None:
     # The account of an operator that is called like the cluster.
     operator = labels | {"app.kubernetes.io/component": "operator"}
     assert planning.is_stranger(live(operator), wanted)
+    other = [{"kind": "CarawayCluster", "name": "shop", "uid": "earlier", "controller": True}]
+    assert planning.is_stranger(live(labels, ownerReferences=other), wanted)

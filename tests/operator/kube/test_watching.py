@@ -1,13 +1,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import cast
 
 import pytest
 
-from caraway_operator.kube import client, watching
+from caraway_operator.kube import client, errors, watching
 from caraway_operator.kube.access import Access
 from caraway_operator.kube.kinds import SERVICE, Object
 from caraway_operator.kube.objects import Objects
+from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
 from tests.kit.kube import Emulator, emulated
 
@@ -16,7 +18,8 @@ SELECTOR = "app.kubernetes.io/name=caraway"
 
 def service(name: str, **labels: str) -> Object:
     found = {"app.kubernetes.io/name": "caraway", "app.kubernetes.io/instance": "shop"} | labels
-    return {"kind": "Service", "metadata": {"name": name, "labels": found}, "spec": {}}
+    spec = {"ports": [{"port": 80}]}
+    return {"kind": "Service", "metadata": {"name": name, "labels": found}, "spec": spec}
 
 
 @asynccontextmanager
@@ -91,3 +94,41 @@ async def test_a_watch_that_is_too_old_begins_anew_with_a_list() -> None:
         api.put(service("c"))
 
         await known(objects, "c")
+
+
+class CutKube:
+    """An API whose watches are cut without an event, some seconds after they began."""
+
+    def __init__(self, clock: Clock, held_s: float) -> None:
+        self.clock, self.held_s = clock, held_s
+
+    async def list(self, *_: object) -> client.Listing:
+        return client.Listing([], "1")
+
+    async def watch(self, *_: object) -> AsyncIterator[tuple[str, Object]]:
+        self.clock.now += self.held_s
+        raise errors.AwayError("cut")
+        yield "", {}
+
+
+@pytest.mark.parametrize(("held_s", "longest_s"), [(60.0, 0.5), (0.0, 30.0)])
+async def test_watches_that_held_for_a_while_go_on_at_once(
+    monkeypatch: pytest.MonkeyPatch, held_s: float, longest_s: float
+) -> None:
+    """Of Services nothing is heard for days: a proxy that cuts idle watches must not delay it."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 20:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr("caraway_operator.kube.watching.asyncio.sleep", sleep)
+    clock = Clock(0.0)
+    kube = cast(client.Kube, CutKube(clock, held_s))
+    watcher = watching.Watcher(kube, SERVICE, None, SELECTOR, Objects(), clock)
+
+    with pytest.raises(asyncio.CancelledError):
+        await watcher.run()
+
+    assert longest_s / 2 <= max(pauses) <= longest_s
