@@ -98,11 +98,8 @@ def _taken(objects: Objects, memory: Memory, write: Write, stored: Stored, now: 
     which, answer = ref(write.wanted), stored.object
     memory.refusals.pop(which, None)
     memory.seen[which] = planning.observed(write.wanted, answer)
-    version = answer["metadata"].get("resourceVersion")
-    before = write.live["metadata"].get("resourceVersion") if write.live else ""
-    is_needless = version in (objects.version(which), before)
     objects.put(answer)
-    if is_needless:
+    if stored.is_needless:
         # It only looked different, as the API writes values its own way.
         return ""
     how = "repair" if write.cause == "check" else write.cause

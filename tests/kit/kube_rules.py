@@ -1,7 +1,7 @@
 """What a Kubernetes API does to an object that it takes: defaults, and rules that refuse it.
 
 Only what the operator's objects meet. The rules follow the validation of Kubernetes 1.36; those of
-Services, ConfigMaps and StatefulSets were compared with a real server (docs/decisions/0012).
+Services, ConfigMaps and StatefulSets were compared with a real server (docs/decisions/0024).
 """
 
 import itertools
@@ -130,7 +130,7 @@ def _stateful_set(made: Object, known: Object | None) -> None:
     retained = {"whenDeleted": "Retain", "whenScaled": "Retain"}
     _default(spec, persistentVolumeClaimRetentionPolicy=retained)
     for claim in spec.get("volumeClaimTemplates") or ():
-        _default(claim, status={"phase": "Pending"})
+        _default(claim, apiVersion="v1", kind="PersistentVolumeClaim", status={"phase": "Pending"})
     _template(spec)
     there = (known or {}).get("spec") or spec
     fixed = (spec.keys() | there.keys()) - _MUTABLE

@@ -77,8 +77,12 @@ def settled(wanted: Object, live: Object | None) -> Object:
         return wanted
     if not comparing.covers(_without_sizes(wanted["spec"]), _without_sizes(there)):
         return wanted
-    bare = [{key: held for key, held in each.items() if key != "status"} for each in templates]
-    return {**wanted, "spec": {**wanted["spec"], "volumeClaimTemplates": bare}}
+    sizes = {each["metadata"]["name"]: each["spec"].get("resources") for each in templates}
+    kept = [
+        {**each, "spec": {**each["spec"], "resources": sizes[each["metadata"]["name"]]}}
+        for each in wanted["spec"]["volumeClaimTemplates"]
+    ]
+    return {**wanted, "spec": {**wanted["spec"], "volumeClaimTemplates": kept}}
 
 
 def must_be_remade(wanted: Object, live: Object) -> bool:

@@ -12,10 +12,12 @@ _ATTEMPTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The object as the API holds it now, and whether it was made again for that."""
+    """The object as the API holds it now."""
 
     object: Object
     is_remade: bool = False
+    is_needless: bool = False
+    """The API found that nothing differed."""
 
 
 async def store(kube: Kube, wanted: Object, live: Object | None) -> Stored:
@@ -32,7 +34,9 @@ async def store(kube: Kube, wanted: Object, live: Object | None) -> Stored:
             _require_ours(live, wanted)
             if carrying.must_be_remade(wanted, live):
                 return await _remade(kube, wanted, live)
-            return Stored(await kube.replace(carrying.merged(wanted, live)))
+            answer = await kube.replace(carrying.merged(wanted, live))
+            before, after = (carrying.essence(each, wanted) for each in (live, answer))
+            return Stored(answer, is_needless=before == after)
         except errors.LeavingError:
             raise
         except errors.ConflictError:
