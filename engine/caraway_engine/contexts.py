@@ -11,6 +11,7 @@ from caraway_core.ids import TableName
 from caraway_engine import spilling
 
 CATALOG = "caraway"
+_MOST_RESERVED_BYTES = 10 * 1024 * 1024
 _PRODUCTS_SHARE = 0.25
 """Contexts cannot share a memory pool, so the limit is divided between the two."""
 
@@ -79,9 +80,16 @@ def new(settings: EngineSettings, partitions: int, share: float, measured: bool)
         # It takes the order of a computed key for that of what it is computed from: wrong rows.
         .set("datafusion.optimizer.enable_topk_aggregation", "false")
     )
+    if partitions == 1:
+        # It would sort the partitions that a table has anyway each by itself, and merge them.
+        config = config.set("datafusion.optimizer.repartition_sorts", "false")
     runtime = RuntimeEnvBuilder()
     if settings.memory_limit_bytes:
-        runtime = runtime.with_fair_spill_pool(int(settings.memory_limit_bytes * share))
+        pool_bytes = int(settings.memory_limit_bytes * share)
+        runtime = runtime.with_fair_spill_pool(pool_bytes)
+        # Each sort of a statement sets so much aside to merge with, whatever there is in all.
+        reserved = min(_MOST_RESERVED_BYTES, pool_bytes // 16)
+        config = config.set("datafusion.execution.sort_spill_reservation_bytes", str(reserved))
     if settings.temp_directory:
         runtime = runtime.with_temp_file_path(spilling.folder(settings.temp_directory))
     context = SessionContext(config, runtime)

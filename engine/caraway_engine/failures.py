@@ -133,9 +133,10 @@ def _out_of_memory(text: str, tables: Iterable[str]) -> QueryError | None:
         return None
     asked = _ASKED_FOR.search(text)
     detail = f" (it asked for {asked[1]} more)" if asked else ""
+    hint = " A join keeps its smaller side in memory." if "JoinInput" in text else ""
     return OutOfMemoryQueryError(
-        f"the query needs more memory than it may use{detail}. Select fewer columns or rows, or "
-        "raise `runtime.query.memory_limit` in the manifest."
+        f"the query needs more memory than it may use{detail}.{hint} Select fewer columns or "
+        "rows, or raise `runtime.query.memory_limit` in the manifest (on executors `--memory`)."
     )
 
 

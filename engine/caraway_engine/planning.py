@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ from caraway_core.protocols.dispatch import Statement, Write
 from caraway_engine import (
     coercion,
     distribution,
+    frugal,
     known_faults,
     placeholders,
     plan_facts,
@@ -64,7 +66,10 @@ class StatementPlanner:
             schema = self._schema(plan)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
-        return Startable(plan, schema, plan.dataframe.execute_stream)
+        again = partial(frugal.start, self._contexts, plan.dataframe)
+        may_repeat = plan.effect.written is None and not plan.is_product
+        start = plan.dataframe.execute_stream
+        return Startable(plan, schema, start, again if may_repeat else None)
 
     def analyse(self, statement: Statement) -> distribution.Analysis:
         """Plan a statement, not to run it here but to see what it asks of a cluster.

@@ -38,11 +38,15 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Startable:
-    """A plan whose rows are in memory, and how its stream is begun."""
+    """A plan whose rows are in memory, and how its stream is begun.
+
+    `start_again` begins one that takes less memory, if the plan may run a second time.
+    """
 
     plan: Plan
     schema: pa.Schema
     start: Callable[[], Any]
+    start_again: Callable[[], Any] | None = None
 
 
 class KeptPlans:

@@ -117,7 +117,13 @@ class Session:
             raise self._translate(exc) from exc
         # By this method of its own: a session is there for as long as a stream of it is.
         return EngineStream(
-            stream, made.schema, plan.effect, plan.is_product, self._translate, plan.views
+            stream,
+            made.schema,
+            plan.effect,
+            plan.is_product,
+            self._translate,
+            plan.views,
+            made.start_again,
         )
 
     def _translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:

@@ -8,7 +8,12 @@ import pyarrow as pa
 
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
+from caraway_engine import frugal
 from caraway_engine.statements import Effect
+
+_NOTHING = object()
+_PAUSES_S = (0.05, 0.5)
+"""Before each try that takes less memory: the work before it ends by itself."""
 
 
 class _Translate(Protocol):
@@ -31,8 +36,11 @@ class EngineStream:
         is_product: bool,
         translate: _Translate,
         holds: object = None,
+        start_again: Callable[[], Any] | None = None,
     ) -> None:
+        """Take a stream that has begun, and how to begin one that takes less memory."""
         self._stream: Any = stream
+        self._start_again = start_again
         self._translate = translate
         self._holds = holds
         self.schema = schema
@@ -48,13 +56,33 @@ class EngineStream:
         if self._stream is None:
             raise StopAsyncIteration
         try:
-            batch = await self._stream.__anext__()
+            batch = await self._next()
         except BaseException as exc:
             self._end(is_whole=not isinstance(exc, asyncio.CancelledError))
             if isinstance(exc, StopAsyncIteration | asyncio.CancelledError):
                 raise
             raise self._translate(exc) from exc
         return batch.to_pyarrow()
+
+    async def _next(self) -> Any:
+        """Return the next batch; before the first one, try again where memory is short."""
+        start_again, self._start_again = self._start_again, None
+        try:
+            return await self._stream.__anext__()
+        except BaseException as exc:
+            if start_again is None or not frugal.may_help(exc):
+                raise
+        for pause_s in _PAUSES_S:
+            # Let go of first: its rows take the memory that is short, and a moment longer.
+            self._stream = _NOTHING
+            await asyncio.sleep(pause_s)
+            self._stream = await asyncio.to_thread(start_again)
+            try:
+                return await self._stream.__anext__()
+            except BaseException as exc:
+                if pause_s == _PAUSES_S[-1] or not frugal.may_help(exc):
+                    raise
+        raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
         self._end(is_whole=False)
@@ -65,5 +93,5 @@ class EngineStream:
     def _end(self, *, is_whole: bool) -> None:
         """Let go of the engine's stream, and tell once whether it was read to its end."""
         if self._stream is not None:
-            self._stream = self._holds = None
+            self._stream = self._holds = self._start_again = None
             self.on_end(is_whole)

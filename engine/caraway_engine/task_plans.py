@@ -12,7 +12,16 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.tables import FilesTable
-from caraway_engine import contexts, fragments, plain, plan_facts, shares, sharing, whole_files
+from caraway_engine import (
+    contexts,
+    fragments,
+    frugal,
+    plain,
+    plan_facts,
+    shares,
+    sharing,
+    whole_files,
+)
 from caraway_engine.plan_facts import PlanFacts
 from caraway_engine.plans import Plan, Startable
 from caraway_engine.registered import Registered
@@ -82,15 +91,32 @@ class TaskPlanner:
         schema = pa.schema(dataframe.schema())
         plain.check_same(schema, task.schema)
         start = dataframe.execute_stream
+        again = partial(frugal.start, self._contexts, dataframe)
         if narrowed:
             whole_files.check_present(task.shares, made, context)
         elif task.shares:
             shared = self._shared(context, dataframe, facts, task, inputs, held)
             start = partial(context.execute, shared, 0)
+            again = partial(self._start_shared_again, dataframe, facts, task, inputs, held)
         effect = Effect(written=None, reads_only_catalog=False)
         present = self._registered.files(facts)
         plan = Plan(dataframe, facts, effect, is_product, present, frozenset(), views=found.views)
-        return Startable(plan, schema, start)
+        return Startable(plan, schema, start, None if is_product else again)
+
+    def _start_shared_again(
+        self,
+        dataframe: Any,
+        facts: PlanFacts,
+        task: Task,
+        inputs: Sequence[TaskTable],
+        held: Mapping[str, Table],
+    ) -> Any:
+        """See `frugal.start`; this is for a plan that reads shares of tables."""
+        serial = self._contexts.serial
+        again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
+        return frugal.execute(
+            self._contexts, self._shared(serial, again, facts, task, inputs, held)
+        )
 
     def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
         """Have in memory what a fragment reads under the names of the catalog.

@@ -8,7 +8,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from caraway_core.changes import Log
-from caraway_core.errors import CatalogMovedError, InvalidQueryError, NotDistributableError
+from caraway_core.errors import (
+    CatalogMovedError,
+    InvalidQueryError,
+    NotDistributableError,
+    OutOfMemoryQueryError,
+)
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
     BatchStream,
@@ -215,7 +220,8 @@ class ClusterDispatch:
                         query_id, statement, session, analysis, planner, graph
                     )
                     return staged.stream
-            except NotDistributableError as exc:
+            except (NotDistributableError, OutOfMemoryQueryError) as exc:
+                # What stages pass on stays in memory; one executor writes it to disk.
                 logger.info("runs whole", extra={"query_id": query_id, "cause": exc.message})
             except InvalidQueryError as exc:
                 # The statement could be planned; so this is of a part of it, whose plan the engine

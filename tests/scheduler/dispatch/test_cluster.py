@@ -15,6 +15,7 @@ from caraway_core.errors import (
     CatalogMovedError,
     ExecutionError,
     InvalidQueryError,
+    OutOfMemoryQueryError,
     OverloadedError,
     QueryCancelledError,
 )
@@ -22,6 +23,7 @@ from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
+from caraway_engine.contexts import EngineSettings
 from caraway_engine.sessions import Session
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import running, staging
@@ -436,3 +438,21 @@ async def test_explain_analyze_reads_the_rows_in_memory_at_their_owner(
     rows = await cluster.execute("EXPLAIN ANALYZE SELECT a FROM kept WHERE a > 2")
     await held.aclose()
     assert "output_rows=1" in str(rows.to_pylist()[0]["plan"])
+
+
+async def test_a_sort_of_more_than_executors_may_pass_on_runs_whole_and_spills(
+    tmp_path: Path,
+) -> None:
+    count = 200_000
+    numbers = [(number * 7919) % count for number in range(count)]
+    rows = pa.table({"k": numbers, "s": [f"{number:012d}{'x' * 90}" for number in numbers]})
+    tables = {"t": parquet(tmp_path / "t", rows, 4)}
+    # Each of the two would pass on 11 MB.
+    settings = EngineSettings(2, 8 * 1024 * 1024, tmp_path / "spilled")
+    async with in_process_cluster(tmp_path, tables, settings=settings) as cluster:
+        found = await cluster.execute("SELECT k, s FROM t ORDER BY s")
+        assert found["k"].to_pylist() == list(range(count))
+        with pytest.raises(OutOfMemoryQueryError, match=r"query\.memory_limit"):
+            await cluster.execute("SELECT count(*) FROM t a FULL JOIN t b ON a.s = b.s")
+        # The executors live on.
+        assert (await cluster.execute("SELECT max(k) FROM t")).column(0).to_pylist() == [count - 1]
