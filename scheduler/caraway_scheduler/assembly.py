@@ -188,7 +188,13 @@ async def jobs(
     services.jobs, services.job_works = opened.desk, opened
     snapshots = await _snapshots(manifest, secrets, token)
     accelerations = await _accelerations(
-        services, store, opened.foreman.owner, place.under("datasets"), snapshots
+        services,
+        store,
+        opened.foreman.owner,
+        place.under("datasets"),
+        snapshots,
+        # Alone, a scheduler has itself acknowledged whatever was.
+        asks_newest=bool(backend and backend.is_shared) and settings.query.consistency == "strong",
     )
     stack.push_async_callback(accelerations.aclose)
     services.catalog.accelerator = services.accelerations = accelerations
@@ -220,6 +226,8 @@ async def _accelerations(
     owner: str,
     place: ResultPlace,
     snapshots: SnapshotPlace | None,
+    *,
+    asks_newest: bool,
 ) -> Accelerations:
     results = await _results(place)
     return Accelerations(
@@ -231,6 +239,7 @@ async def _accelerations(
         owner,
         services.history.add,
         snapshots,
+        asks_newest=asks_newest,
     )
 
 
@@ -324,7 +333,7 @@ def _history(
 
 def _queries(
     settings: manifests.Runtime,
-    dispatch: Dispatch,
+    dispatch: SourceDispatch,
     catalog: Catalog,
     history: TaskHistory,
     tallies: Tallies,
@@ -345,6 +354,7 @@ def _queries(
         history,
         tallies,
         query.timeout_s or None,
+        dispatch,
     )
 
 

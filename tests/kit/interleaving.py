@@ -134,6 +134,12 @@ class SteppedStore:
         await self._loop.step()
         return found
 
+    async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
+        await self._loop.step()
+        found = entries.revisions(self._file, keys, self._loop.time())
+        await self._loop.step()
+        return found
+
     async def scan(self, prefix: str) -> Sequence[Entry]:
         await self._loop.step()
         found = entries.scan(self._file, prefix, self._loop.time())

@@ -78,6 +78,10 @@ class MortalStore:
         await self._alive()
         return await self._inner.get(key)
 
+    async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
+        await self._alive()
+        return await self._inner.revisions(keys)
+
     async def scan(self, prefix: str) -> Sequence[Entry]:
         await self._alive()
         return await self._inner.scan(prefix)

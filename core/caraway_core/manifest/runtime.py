@@ -7,6 +7,7 @@ from typing import Literal
 
 MIB = 1024 * 1024
 ReadyState = Literal["on_load", "on_registration"]
+Consistency = Literal["strong", "eventual"]
 EvictionPolicy = Literal["lru", "tiny_lfu"]
 
 
@@ -96,6 +97,8 @@ class Query:
     target_partitions: int | None = None
     spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
     temp_directory: Path | None = None
+    consistency: Consistency = "strong"
+    """`eventual`: what other schedulers acknowledged may be read some milliseconds late."""
     distribution: Distribution = Distribution()
 
 

@@ -33,6 +33,13 @@ class StateStore(Protocol):
 
     async def get(self, key: str) -> Entry | None: ...
 
+    async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
+        """Return the revision of each key's live entry, 0 where there is none.
+
+        Cheaper than reading the entries: no value travels.
+        """
+        ...
+
     async def scan(self, prefix: str) -> Sequence[Entry]:
         """Return the live entries under the prefix, in key order."""
         ...

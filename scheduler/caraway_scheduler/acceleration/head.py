@@ -73,7 +73,7 @@ class Head:
         self.moving = asyncio.Lock()
         self.held: HeldVersion | None = None
         self.shown: Version | None = None
-        self._showing = asyncio.Lock()
+        self._looking, self._showing = asyncio.Lock(), asyncio.Lock()
         self._versions = versions
         self.results = results
         self._show = show
@@ -155,6 +155,14 @@ class Head:
             held = self.ours
             if held is not None and held.version != self.shown:
                 await self._move_readers(held.version)
+
+    async def reach(self, revision: int) -> None:
+        """Have readers see the version of a revision, or a later one."""
+        async with self._looking:
+            # Those that waited for another look mostly find that it was enough.
+            if self.held is None or self.held.revision < revision:
+                await self.look()
+        await self.show()
 
     async def _move_readers(self, version: Version) -> None:
         before, table = self.shown, self.table(version)

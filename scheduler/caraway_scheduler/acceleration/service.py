@@ -17,7 +17,7 @@ from caraway_core.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from caraway_core.ids import TableName
+from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
@@ -28,6 +28,7 @@ from caraway_scheduler.acceleration import overrides, partition_listing, plans, 
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.counting import Counting
+from caraway_scheduler.acceleration.freshness import Freshness, Mentions
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Whence
 from caraway_scheduler.acceleration.keeper import Keeper
@@ -40,7 +41,7 @@ from caraway_scheduler.acceleration.unkept import Unkept
 from caraway_scheduler.acceleration.version import Version
 from caraway_scheduler.acceleration.versions import Versions, name_in
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.catalog.states import DatasetState
+from caraway_scheduler.catalog.states import DatasetState, ViewState
 from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
@@ -97,7 +98,10 @@ class Accelerations:
         owner: str,
         record: Callable[[TaskRecord], None] = lambda _record: None,
         snapshots: SnapshotPlace | None = None,
+        *,
+        asks_newest: bool = False,
     ) -> None:
+        """Keep nothing yet; with `asks_newest` statements read what others acknowledged."""
         self.counting = Counting(record)
         self._catalog = catalog
         self._maker = Maker(dispatch, place)
@@ -107,6 +111,11 @@ class Accelerations:
         self._snapshots = snapshots
         self._unkept = Unkept(self._versions, results, place.title, lambda: datetime.now(UTC))
         self._kept: dict[TableName, Accelerated] = {}
+        self._freshness: Freshness | None = None
+        if asks_newest:
+            self._freshness = Freshness(self._versions.revisions, self._reach)
+        self._mentions: tuple[object, Mentions] | None = None
+        self._written: tuple[CatalogVersion, Mentions] | None = None
         self._ending: dict[TableName, Accelerated] = {}
         self._named: set[TableName] = set()
 
@@ -157,11 +166,13 @@ class Accelerations:
             self._snapshotting(head, acceleration),
         )
         self._kept[state.name] = kept
+        self._mentions = None
         kept.begin(self._ending.pop(state.name, None))
 
     def end(self, name: TableName) -> None:
         """Keep a dataset no longer."""
         kept = self._kept.pop(name, None)
+        self._mentions = None
         if kept is not None:
             kept.cancel()
             self._ending[name] = kept
@@ -185,6 +196,46 @@ class Accelerations:
         finally:
             await owned.aclose()
 
+    def mentioned(self, sql: str) -> frozenset[TableName]:
+        """Return the datasets of which a statement must read the newest version, if it reads any.
+
+        There are none where no other scheduler can change them.
+        """
+        if self._freshness is None or not self._kept:
+            return frozenset()
+        views = self._catalog.views
+        if self._mentions is None or self._mentions[0] is not views:
+            self._mentions = views, Mentions(self._kept, _texts(views))
+        return self._mentions[1].of(sql)
+
+    def may_keep(self, sql: str) -> bool:
+        """Return whether an answer may be kept: nobody writes elsewhere to what it was read from.
+
+        What other schedulers write to tables that are not accelerated is not noted anywhere.
+        """
+        if self._freshness is None:
+            return True
+        catalog = self._catalog
+        if self._written is None or self._written[0] != catalog.version:
+            plain = catalog.writable & catalog.datasets.keys() - self._kept.keys()
+            self._written = catalog.version, Mentions(plain, _texts(catalog.views))
+        return not self._written[1].of(sql)
+
+    async def caught_up(self, sql: str) -> None:
+        """Have a statement read all that was acknowledged before now, by any scheduler.
+
+        Raises:
+            StateAwayError: the state store does not answer in time.
+        """
+        names = self.mentioned(sql)
+        if names and self._freshness is not None:
+            await self._freshness.reach(names)
+
+    async def _reach(self, name: TableName, revision: int) -> None:
+        kept = self._kept.get(name)
+        if kept is not None and revision:
+            await kept.head.reach(revision)
+
     async def _follow(self) -> None:
         while True:
             try:
@@ -202,6 +253,8 @@ class Accelerations:
     async def aclose(self) -> None:
         for kept in self._kept.values():
             kept.cancel()
+        if self._freshness is not None:
+            await self._freshness.aclose()
         ending = (*self._kept.values(), *self._ending.values())
         await asyncio.gather(*(kept.ended() for kept in ending))
         self._kept.clear()
@@ -334,6 +387,10 @@ class Accelerations:
         if refreshes.error:
             error = DatasetError("unavailable", f"dataset '{name}': {refreshes.error}")
         self._catalog.tell(name, status(refreshes), error)
+
+
+def _texts(views: Mapping[TableName, ViewState]) -> Mapping[TableName, str]:
+    return {name: state.view.sql for name, state in views.items()}
 
 
 def _standing(kept: Accelerated) -> Standing:

@@ -49,6 +49,22 @@ class Accelerations(Protocol):
 
     def sources(self) -> Sources: ...
 
+    def mentioned(self, sql: str) -> frozenset[TableName]:
+        """Return the datasets of which a statement must read the newest version."""
+        ...
+
+    def may_keep(self, sql: str) -> bool:
+        """Return whether an answer holds until the state of the catalog here is another one."""
+        ...
+
+    async def caught_up(self, sql: str) -> None:
+        """Have a statement read all that was acknowledged before now, by any scheduler.
+
+        Raises:
+            StateAwayError: the state store does not answer in time.
+        """
+        ...
+
     async def refreshed(self, name: TableName) -> None:
         """Have what is in the source of a dataset now read from the dataset.
 
@@ -92,6 +108,7 @@ class SourceDispatch:
         known = self._accelerations
         if known is None:
             return await self._inner.execute(query_id, statement)
+        await known.caught_up(statement.sql)
         sources = known.sources()
         if statement.writable and sources.taking and effects.may_change(statement.sql):
             write = await self._inner.write_of(statement)
@@ -109,6 +126,19 @@ class SourceDispatch:
 
     async def write_of(self, statement: Statement) -> Write | None:
         return await self._inner.write_of(statement)
+
+    def must_ask(self, sql: str) -> bool:
+        """Return whether another scheduler may have changed what a statement reads."""
+        return self._accelerations is not None and bool(self._accelerations.mentioned(sql))
+
+    def may_keep(self, sql: str) -> bool:
+        """Return whether an answer holds until the state of the catalog here is another one."""
+        return self._accelerations is None or self._accelerations.may_keep(sql)
+
+    async def caught_up(self, sql: str) -> None:
+        """Have a statement read all that was acknowledged before now. Raises StateAwayError."""
+        if self._accelerations is not None:
+            await self._accelerations.caught_up(sql)
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         return await self._inner.install(snapshot)

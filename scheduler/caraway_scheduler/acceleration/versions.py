@@ -123,6 +123,10 @@ class Versions:
         """Return a version as it is written, and do not keep it."""
         return await self._store.get(_key(VERSIONS, name))
 
+    async def revisions(self, names: Sequence[TableName]) -> Sequence[int]:
+        """Return at which revision the version of each dataset stands; 0: there is none."""
+        return await self._store.revisions([_key(VERSIONS, name) for name in names])
+
     def location(self, entry: Entry) -> str:
         """Return where the chunks of a written version lie.
 

@@ -62,6 +62,10 @@ class ResultsCache:
     def __len__(self) -> int:
         return len(self._answers)
 
+    def has(self, key: CacheKey) -> bool:
+        """Return whether there is an answer, however old; this counts as no request."""
+        return key in self._answers
+
     def get(self, key: CacheKey) -> CachedAnswer | None:
         self.requests += 1
         answer = self._answers.get(key)

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -16,7 +16,8 @@ from caraway_scheduler.access import Principal
 from caraway_scheduler.history import spans
 from caraway_scheduler.history.spans import Span
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
-from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery, Protocol
+from caraway_scheduler.queries import active
+from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import Answer, CachedRows, CacheStatus, LiveRows
 from caraway_scheduler.queries.cache import CacheKey, ResultsCache
@@ -36,9 +37,29 @@ class QueryRequest:
     principal: Principal
     span: Span
     parameters: dict[str, object] = field(default_factory=dict)
-    protocol: Protocol = "http"
+    protocol: active.Protocol = "http"
     cache_control: Literal["use", "bypass"] = "use"
     user_agent: str = ""
+
+
+class Newest(Protocol):
+    """Has statements read what other schedulers have acknowledged."""
+
+    def must_ask(self, sql: str) -> bool:
+        """Return whether another scheduler may have changed what a statement reads."""
+        ...
+
+    def may_keep(self, sql: str) -> bool:
+        """Return whether an answer holds until the state of the catalog here is another one."""
+        ...
+
+    async def caught_up(self, sql: str) -> None:
+        """Have a statement read all that was acknowledged before now.
+
+        Raises:
+            StateAwayError: the state store does not answer in time.
+        """
+        ...
 
 
 class QueryService:
@@ -53,6 +74,7 @@ class QueryService:
         history: TaskHistory,
         tallies: Tallies,
         timeout_s: float | None,
+        newest: Newest | None = None,
     ) -> None:
         self.active = ActiveQueries()
         self.admission = admission
@@ -60,6 +82,7 @@ class QueryService:
         self.is_stopping = False
         self.catalog = catalog
         self._dispatch = dispatch
+        self._newest = newest
         self._history = history
         self._tallies = tallies
         self._timeouts = _Timeouts(timeout_s)
@@ -72,11 +95,9 @@ class QueryService:
             InvalidQueryError: the statement is empty.
             ShuttingDownError: the process takes no more work.
         """
-        _, key = self._statement(request)
-        if self.cache is None or key is None or request.cache_control == "bypass":
+        if self._newest is not None and self._newest.must_ask(request.sql):
             return None
-        cached = self.cache.get(key)
-        return self._hit(request, CachedRows(cached, key, self.cache)) if cached else None
+        return self._recalled(request)
 
     async def start(self, request: QueryRequest) -> Answer:
         """Start a statement and wait for its first batch, so that most errors come from here.
@@ -85,6 +106,8 @@ class QueryService:
             QueryError: whatever is wrong with it.
             ShuttingDownError: the process takes no more work.
         """
+        if (known := await self._recall_newest(request)) is not None:
+            return known
         statement, key = self._statement(request)
         since = self.cache.clears if self.cache is not None else 0
         spans.current.set(replace(request.span, principal=request.principal.id))
@@ -125,6 +148,23 @@ class QueryService:
         except TimeoutError:
             self.active.stop_all("shutdown")
 
+    def _recalled(self, request: QueryRequest) -> Answer | None:
+        _, key = self._statement(request)
+        if self.cache is None or key is None or request.cache_control == "bypass":
+            return None
+        cached = self.cache.get(key)
+        return self._hit(request, CachedRows(cached, key, self.cache)) if cached else None
+
+    async def _recall_newest(self, request: QueryRequest) -> Answer | None:
+        """Answer from the cache what other schedulers may have changed, if they have not."""
+        newest, (_, key) = self._newest, self._statement(request)
+        if newest is None or self.cache is None or key is None or not self.cache.has(key):
+            return None
+        if request.cache_control == "bypass":
+            return None
+        await newest.caught_up(request.sql)
+        return self._recalled(request)
+
     def _statement(self, request: QueryRequest) -> tuple[Statement, CacheKey | None]:
         if self.is_stopping:
             raise ShuttingDownError("Runtime is shutting down")
@@ -163,6 +203,8 @@ class QueryService:
             rows.on_end = self.invalidate
             return None
         if key is None or self.cache is None or not stream.reads_only_catalog:
+            return None
+        if self._newest is not None and not self._newest.may_keep(request.sql):
             return None
         cache, schema = self.cache, rows.schema
         rows.keep(

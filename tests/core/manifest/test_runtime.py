@@ -43,6 +43,7 @@ runtime:
     target_partitions: 3
     spill_compression: lz4_frame
     temp_directory: spill
+    consistency: eventual
     distribution:
       {small_table_size: 1MiB, broadcast_size: 0, gather_size: 1KiB, partition_size: 2MiB}
   cpu: {cores: 2}
@@ -82,6 +83,7 @@ runtime:
             3,
             "lz4_frame",
             tmp_path / "spill",
+            "eventual",
             values.Distribution(1 << 20, 0, 1 << 10, 2 << 20),
         ),
         cpu_cores=2,

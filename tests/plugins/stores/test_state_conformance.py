@@ -38,6 +38,18 @@ async def test_written_entry_is_read_with_its_revision(state: StateHarness) -> N
         assert await store.get("jobs/1") == Entry("jobs/1", b"\x00\xff", revision)
 
 
+async def test_revisions_are_those_of_live_entries(state: StateHarness) -> None:
+    async with state.opened() as store:
+        first = await put(store, "a/1", b"x")
+        await put(store, "a/2", b"x")
+        second = await put(store, "a/2", b"y")
+        gone = await put(store, "a/3", b"x")
+        await store.compare_and_set("a/3", None, expected=gone)
+        keys = ["a/2", "a/1", "a/3", "a/4", "a/1"]
+        assert list(await store.revisions(keys)) == [second, first, 0, 0, first]
+        assert list(await store.revisions([])) == []
+
+
 @pytest.mark.parametrize("expected", [None, 0, -1, 10**15])
 async def test_write_at_another_revision_changes_nothing(
     state: StateHarness, expected: int | None

@@ -27,6 +27,7 @@ from caraway_scheduler.acceleration import logs, making, upkeep
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.backoff import Retries
 from caraway_scheduler.acceleration.feed import Feed
+from caraway_scheduler.acceleration.freshness import Freshness
 from caraway_scheduler.acceleration.head import Head, Subject
 from caraway_scheduler.acceleration.ingesting import Whence
 from caraway_scheduler.acceleration.keeper import Keeper
@@ -210,6 +211,7 @@ class Member:
             self.readers.show,
             world.clock,
         )
+        self._freshness = Freshness(self._versions.revisions, self._reach, 1e6)
         recipe = Recipe(NAME, retention_condition="id < 0")
         wanted = events.Settings(refresh_mode=self.mode, retries=Retries(False, 0))
         plan = Plan(NAME, Timetable(), wanted, recipe, reopens=True)
@@ -270,6 +272,20 @@ class Member:
                     for number in range(done + 1):
                         self._acknowledge(first + number)
 
+    async def statement(self) -> None:
+        """Read as a statement does: all that was acknowledged before it began is there."""
+        world = self.world
+        expected, gone = set(world.acknowledged), set(world.gone)
+        while True:
+            with suppress(CarawayError):
+                await self._freshness.reach(frozenset({NAME}))
+                break
+        found = self.readers.read()
+        # A TRUNCATE meanwhile may count for it, or not.
+        missing = (expected & world.acknowledged).difference(found)
+        if missing or gone.intersection(found):
+            world.faults.append(f"a statement on {self.name} read {found}, without {missing}")
+
     async def refresh(self) -> None:
         """Write to the source, then refresh, as INSERT does."""
         number = self.world.number()
@@ -307,6 +323,9 @@ class Member:
                 break
             await asyncio.sleep(1)
         await self.feed.run()
+
+    async def _reach(self, _name: TableName, revision: int) -> None:
+        await self.head.reach(revision)
 
     async def _follow_versions(self) -> None:
         async for _ in self._versions.watch():
@@ -361,9 +380,13 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 Deed = tuple[str, int]
+_OFTEN = ["insert"] * 8 + ["read"] * 5 + ["again"] * 2
+_DEEDS = [*_OFTEN, "truncate", "reload", "crash", "wait"]
 DEEDS = st.lists(
     st.tuples(
-        st.sampled_from(["insert"] * 8 + ["again"] * 2 + ["truncate", "reload", "crash", "wait"]),
+        st.sampled_from(
+            ["insert"] * 8 + ["read"] * 5 + ["again"] * 2 + ["truncate", "reload", "crash", "wait"]
+        ),
         st.integers(0, 1),
     ),
     min_size=2,
@@ -388,6 +411,8 @@ async def changed(world: World, deeds: Sequence[Deed], batches: Sequence[bool]) 
             match deed:
                 case "insert":
                     tasks.create_task(members[which].insert())
+                case "read":
+                    tasks.create_task(members[which].statement())
                 case "again":
                     tasks.create_task(again(world.number(), which))
                 case "truncate":
@@ -413,6 +438,8 @@ async def refreshed(world: World, deeds: Sequence[Deed]) -> None:
             match deed:
                 case "insert" | "again":
                     tasks.create_task(members[which].refresh())
+                case "read":
+                    tasks.create_task(members[which].statement())
                 case "reload" | "crash":
                     old = members[which]
                     readers = old.readers if deed == "reload" else None

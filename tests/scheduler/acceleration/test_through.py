@@ -35,6 +35,15 @@ class Known:
     def sources(self) -> Sources:
         return self._sources
 
+    def mentioned(self, sql: str) -> frozenset[TableName]:
+        return frozenset()
+
+    def may_keep(self, sql: str) -> bool:
+        return True
+
+    async def caught_up(self, sql: str) -> None:
+        pass
+
     async def refreshed(self, name: TableName) -> None:
         self.refreshes.append(name)
 

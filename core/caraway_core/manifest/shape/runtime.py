@@ -128,6 +128,7 @@ class Query(Section):
     target_partitions: Count | None = None
     spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
     temp_directory: Text | None = None
+    consistency: Literal["strong", "eventual"] = "strong"
     distribution: Distribution | None = None
 
 

@@ -98,6 +98,14 @@ function operations.get(key)
   return value and { value, revision_of(key) } or {}
 end
 
+function operations.revisions(...)
+  local found = {}
+  for place, key in ipairs({ ... }) do
+    found[place] = live(key) and revision_of(key) or 0
+  end
+  return found
+end
+
 function operations.scan(wanted, high)
   local low = wanted == '' and '-' or '[' .. wanted
   high = high == '' and '+' or '(' .. high

@@ -75,6 +75,12 @@ class RedisStateStore:
         answer = await self._reads.run("get", key)
         return Entry(key, answer[0], answer[1]) if answer else None
 
+    async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
+        """Return the revision of each key's live entry, 0 where there is none."""
+        await self._begun.wait()
+        found: Sequence[int] = await self._reads.run("revisions", *keys)
+        return found
+
     async def scan(self, prefix: str) -> Sequence[Entry]:
         """Return the live entries under the prefix, in key order."""
         await self._begun.wait()

@@ -37,6 +37,17 @@ def get(connection: sqlite3.Connection, key: str, now: float) -> Entry | None:
     return _entry(rows[0]) if rows else None
 
 
+def revisions(connection: sqlite3.Connection, keys: Sequence[str], now: float) -> list[int]:
+    found: list[int] = []
+    for key in keys:
+        rows = connection.execute(
+            f"SELECT revision FROM entries WHERE key = :key AND {_LIVE}",
+            {"key": key.encode(), "now": now},
+        ).fetchall()
+        found.append(rows[0][0] if rows else 0)
+    return found
+
+
 def scan(connection: sqlite3.Connection, prefix: str, now: float) -> Sequence[Entry]:
     rows = connection.execute(
         f"SELECT key, value, revision FROM entries WHERE {_UNDER} AND {_LIVE} ORDER BY key",

@@ -46,6 +46,11 @@ class SqliteStateStore:
         await self._begun.wait()
         return await self._reads.run(lambda file: entries.get(file, key, self._clock()))
 
+    async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
+        """Return the revision of each key's live entry, 0 where there is none."""
+        await self._begun.wait()
+        return await self._reads.run(lambda file: entries.revisions(file, keys, self._clock()))
+
     async def scan(self, prefix: str) -> Sequence[Entry]:
         """Return the live entries under the prefix, in key order."""
         await self._begun.wait()

@@ -1,0 +1,129 @@
+"""Makes statements read what any scheduler has acknowledged before they began.
+
+A change is acknowledged when its version stands in the state store. So a statement asks there at
+which revisions the datasets stand that it may read, and readers are brought that far first. One
+call serves all statements that come while another one is under way.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from caraway_core import tasks
+from caraway_core.errors import StateAwayError
+from caraway_core.ids import TableName
+
+WAIT_S = 5.0
+"""How long a statement waits for the state store before it is refused."""
+Read = Callable[[Sequence[TableName]], Awaitable[Sequence[int]]]
+Reach = Callable[[TableName, int], Awaitable[None]]
+_NOTHING: frozenset[TableName] = frozenset()
+
+
+class Mentions:
+    """Which datasets a statement may read: those whose name, or a view of theirs, it holds.
+
+    A name that stands in a text or a comment counts as well: what is asked for in vain costs a
+    call that others share, and what is not asked for would be read too old.
+    """
+
+    def __init__(self, datasets: Iterable[TableName], views: Mapping[TableName, str]) -> None:
+        self._datasets = {name: frozenset({name}) for name in datasets}
+        below = dict(self._datasets)
+        for _ in views:
+            found = {view: self._within(sql, below) for view, sql in views.items()}
+            if all(below.get(view) == names for view, names in found.items()):
+                break
+            below.update(found)
+        self._words = [(_word(name), names) for name, names in below.items() if names]
+
+    def of(self, sql: str) -> frozenset[TableName]:
+        """Return the datasets that a statement may read."""
+        text = sql.lower()
+        found = [names for word, names in self._words if word in text]
+        return frozenset().union(*found) if found else _NOTHING
+
+    @staticmethod
+    def _within(sql: str, below: Mapping[TableName, frozenset[TableName]]) -> frozenset[TableName]:
+        text = sql.lower()
+        return frozenset().union(*(names for name, names in below.items() if _word(name) in text))
+
+
+def _word(name: TableName) -> str:
+    """Return what every way to write a name holds: quotes within one are written twice."""
+    return max(name.lower().rpartition(".")[2].split('"'), key=len)
+
+
+@dataclass(slots=True)
+class _Round:
+    """One call that is about to be made, for all that wait for it."""
+
+    found: "asyncio.Future[Mapping[TableName, int]]"
+    names: set[TableName] = field(default_factory=set)
+
+
+class Freshness:
+    """Reads revisions, and has readers reach them."""
+
+    def __init__(self, read: Read, reach: Reach, wait_s: float = WAIT_S) -> None:
+        self._read = read
+        self._reach = reach
+        self._wait_s = wait_s
+        self._next: _Round | None = None
+        self._tasks = tasks.Tasks()
+        self._is_reading = False
+        self.calls = 0
+
+    async def reach(self, names: frozenset[TableName]) -> None:
+        """Have readers see these datasets as they were acknowledged up to now, or later.
+
+        Raises:
+            StateAwayError: it cannot be found out in time how far that is.
+        """
+        try:
+            async with asyncio.timeout(self._wait_s):
+                newest = await self._newest(names)
+                for name in names:
+                    await self._reach(name, newest[name])
+        except TimeoutError:
+            raise StateAwayError(
+                "the state store did not say in time which changes were acknowledged; try again, "
+                "or set runtime.query.consistency to eventual"
+            ) from None
+
+    async def aclose(self) -> None:
+        await self._tasks.aclose()
+
+    async def _newest(self, names: frozenset[TableName]) -> Mapping[TableName, int]:
+        # A call that is under way may have been answered before this statement came.
+        if self._next is None:
+            self._next = _Round(asyncio.get_running_loop().create_future())
+        waiting = self._next
+        waiting.names |= names
+        if not self._is_reading:
+            self._is_reading = True
+            self._tasks.spawn(self._work(), "read newest revisions")
+        return await asyncio.shield(waiting.found)
+
+    async def _work(self) -> None:
+        try:
+            while (current := self._next) is not None:
+                self._next = None
+                await self._settle(current)
+        finally:
+            self._is_reading = False
+
+    async def _settle(self, current: _Round) -> None:
+        names = sorted(current.names)
+        self.calls += 1
+        try:
+            revisions = await self._read(names)
+        except BaseException as exc:
+            current.found.add_done_callback(tasks.retrieve)
+            current.found.set_exception(
+                exc if isinstance(exc, Exception) else StateAwayError("the scheduler stops")
+            )
+            if not isinstance(exc, Exception):
+                raise
+        else:
+            current.found.set_result(dict(zip(names, revisions, strict=True)))

@@ -1,0 +1,54 @@
+"""Two whole schedulers in one process, over one state store and one folder for their rows."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from caraway_core.ids import ExecutorId
+from caraway_engine.contexts import EngineSettings
+from caraway_executor.local import LocalExecutor
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_scheduler.assembly import Backend
+from caraway_scheduler.dispatch.in_process import InProcessDispatch
+from tests.kit.job_schedulers import MortalStore
+from tests.kit.runtime import Running, running
+
+NEVER_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """One of the schedulers, and the state store as it sees it."""
+
+    running: Running
+    store: MortalStore
+
+
+async def scheduler(
+    stack: AsyncExitStack, folder: Path, name: str, manifest: str, poll_s: float = NEVER_S
+) -> Scheduler:
+    """Start a scheduler; what others write it learns of by itself every `poll_s` only."""
+    own = folder / name
+    own.mkdir(exist_ok=True)
+    file = SqliteStateStore(folder / "state.db", poll_s=poll_s)
+    stack.push_async_callback(file.aclose)
+    store = MortalStore(file)
+    dispatch = InProcessDispatch(LocalExecutor(EngineSettings(1, None)), ExecutorId(name), 1)
+    stack.push_async_callback(dispatch.aclose)
+    backend = Backend(dispatch, is_scheduler=True, scheduler_id=name, state=store, is_shared=True)
+    location = f"  scheduler: {{state_location: {folder / 'results'}}}\n"
+    text = manifest.replace("runtime:\n", "runtime:\n" + location, 1)
+    made = await stack.enter_async_context(running(own, text, backend=backend))
+    return Scheduler(made, store)
+
+
+@asynccontextmanager
+async def pair(
+    folder: Path, manifest: str, poll_s: float = NEVER_S
+) -> AsyncIterator[tuple[Scheduler, Scheduler]]:
+    """Serve a manifest by two schedulers; it has a section `runtime`."""
+    async with AsyncExitStack() as stack:
+        one = await scheduler(stack, folder, "one", manifest, poll_s)
+        two = await scheduler(stack, folder, "two", manifest, poll_s)
+        yield one, two
