@@ -83,7 +83,7 @@ SELECT v FROM l WHERE k = (SELECT k FROM third);
 SELECT id FROM texts WHERE regexp_like(s, '(');
 
 -- name: unknown table
--- error: InvalidQueryError
+-- error: TableNotFoundError
 SELECT * FROM nowhere;
 
 -- name: unknown column
@@ -103,7 +103,7 @@ SELECT no_such_function(k) FROM l;
 SELECT no_such_function(k) OVER (ORDER BY v) FROM l;
 
 -- name: syntax error
--- error: InvalidQueryError
+-- error: TableNotFoundError
 SELECT FROM WHERE;
 
 -- name: several statements

@@ -396,9 +396,6 @@ SELECT a.k, a.v FROM l a LEFT ANTI JOIN r b ON a.k = b.k AND a.k = a.v;
 -- name: subquery with a join on a condition of one side alone
 SELECT k, v FROM l WHERE k <= (SELECT max(x.k) FROM l x LEFT JOIN r y ON x.k = y.k AND x.k = x.v);
 
--- name: floats joined with themselves, NaN and both zeros included
-SELECT a.id, b.id AS other FROM floats a JOIN floats b ON a.f = b.f;
-
 -- name: floats of two widths, left join
 SELECT a.id, b.id AS other FROM floats a LEFT JOIN floats b ON a.f = b.g;
 
