@@ -22,10 +22,12 @@ from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.acceleration import making
+from caraway_scheduler.acceleration import requests as requests_applied
 from caraway_scheduler.acceleration.head import Head, MovedError
 from caraway_scheduler.acceleration.ingesting import (
     ChangesRefusedError,
     QueueFullError,
+    RequestReusedError,
     StreamStoppedError,
     Whence,
 )
@@ -36,8 +38,11 @@ logger = logging.getLogger(__name__)
 MOST_WAITING = 256
 _MOST_REQUESTS = 64
 _MOST_ROWS = 50_000
-_KEPT_REQUESTS = 1000
 _TRIES = 16
+_REUSED = (
+    "this Idempotency-Key was used for other changes, and these are not applied; send them with a "
+    "key of their own"
+)
 
 
 @dataclass(slots=True)
@@ -68,6 +73,7 @@ class Feed:
         self._cut = cut
         self._on_moved = on_moved
         self._can_begin_anew = can_begin_anew
+        self._applied_requests = head.requests()
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._log_key, self._entries, self._base = "", 0, ""
         self._is_stopped = False
@@ -205,8 +211,10 @@ class Feed:
                 held = head.ours or await head.look()
                 if held is None:
                     raise StreamStoppedError(f"dataset '{head.name}' has no rows to change")
-                unknown = _unknown(requests, held.version.requests)
-                new = _in_order(unknown, held.version, head.name)
+                if any(each.request_id is not None for each in requests):
+                    await self._applied_requests.learn(held.version)
+                taken = _in_order(requests, held.version, head.name)
+                new = self._unknown(taken, held.version)
                 try:
                     if new:
                         await self._move(held, new)
@@ -221,6 +229,27 @@ class Feed:
                 return
         raise CarawayError(f"dataset '{head.name}': too many concurrent changes; send it again")
 
+    def _unknown(self, requests: Sequence[_Request], version: Version) -> list[_Request]:
+        """Leave out requests that were sent again after they had been applied, or are here twice.
+
+        One whose key was used for other changes is refused: those here would be lost in silence.
+        """
+        here: dict[str, str] = {}
+        new = []
+        for each in requests:
+            request = each.request_id
+            if request is None:
+                new.append(each)
+                continue
+            key = requests_applied.id_of(request)
+            applied = here.get(key) or self._applied_requests.find(version, request)
+            if applied is None:
+                here[key] = request
+                new.append(each)
+            elif applied != request:
+                _fail(each, RequestReusedError(_REUSED))
+        return new
+
     async def _move(self, held: HeldVersion, requests: Sequence[_Request]) -> None:
         head, standing = self._head, held.version
         joined = changes.joined([each.changes for each in requests])
@@ -228,13 +257,15 @@ class Feed:
         if joined.rows.num_rows:
             log = (*log, await self._write(standing, joined.rows))
         ids = [each.request_id for each in requests if each.request_id is not None]
+        recent, pages = await self._applied_requests.turned(standing)
         sources = [each.source for each in requests if each.source is not None]
         added = len(log) - len(standing.log)
         following = head.next(
             held,
             log=log,
             position=sources[-1].position if sources else standing.position,
-            requests=(*standing.requests, *ids)[-_KEPT_REQUESTS:],
+            requests=(*recent, *ids),
+            request_pages=pages,
             pending=0 if _is_whole(requests, standing) else standing.pending + added,
         )
         await head.flip(await head.loaded(following))
@@ -250,17 +281,6 @@ class Feed:
         write = partial(self._results.write_chunk, self._log_key, self._entries)
         chunk = await write(rows.schema, batches)
         return LogEntry(_keyed(chunk, self._log_key), time.time_ns() // 1_000_000)
-
-
-def _unknown(requests: Sequence[_Request], applied: Sequence[str]) -> list[_Request]:
-    """Leave out requests that were sent again after they had been applied, or are here twice."""
-    known = set(applied)
-    new = []
-    for each in requests:
-        if each.request_id is None or each.request_id not in known:
-            new.append(each)
-            known.add(each.request_id or "")
-    return new
 
 
 def _in_order(requests: Sequence[_Request], standing: Version, name: TableName) -> list[_Request]:

@@ -20,6 +20,7 @@ from caraway_core.tables import Keys, StoredTable
 from caraway_scheduler.acceleration import making
 from caraway_scheduler.acceleration.claims import Claim
 from caraway_scheduler.acceleration.making import NO_LOGS, Maker, Stored
+from caraway_scheduler.acceleration.requests import Requests
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 from caraway_scheduler.acceleration.versions import HeldVersion, Successor, Versions
 
@@ -216,6 +217,10 @@ class Head:
             is_mapped=subject.is_mapped,
             replicas=subject.replicas,
         )
+
+    def requests(self) -> Requests:
+        """Return which requests were applied to the dataset."""
+        return self._versions.requests(self.name)
 
     def claim(self, work: str = "") -> Claim:
         """Return a claim on a work for one task; without a name it is making versions."""

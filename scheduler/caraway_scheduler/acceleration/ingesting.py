@@ -4,13 +4,22 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from caraway_core.changes import Changes
-from caraway_core.errors import DeadlineError, InvalidRequestError, UnavailableError
+from caraway_core.errors import (
+    DeadlineError,
+    InvalidRequestError,
+    JobConflictError,
+    UnavailableError,
+)
 from caraway_core.ids import TableName
 from caraway_plugins.changes.target import ChangeTarget
 
 
 class ChangesRefusedError(InvalidRequestError):
     """The dataset does not take changes, or not these."""
+
+
+class RequestReusedError(JobConflictError):
+    """The key of a request was used for other changes before."""
 
 
 class QueueFullError(DeadlineError):

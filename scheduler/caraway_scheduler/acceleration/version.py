@@ -50,6 +50,8 @@ class Version:
     position: str = ""
     live_rows: int | None = None
     requests: tuple[str, ...] = ()
+    request_pages: int = 0
+    """How many pages of earlier requests there are, see `requests`."""
     pending: int = 0
     """So many of the last entries are not read yet: more has to come before they are whole."""
 

@@ -34,6 +34,7 @@ def encode(version: Version) -> bytes:
         "live_rows": version.live_rows,
         "requests": list(version.requests),
         "pending": version.pending,
+        "request_pages": version.request_pages,
     }
     return _text(document)
 
@@ -80,6 +81,7 @@ def decode(stored: bytes, parts: Mapping[str, Part]) -> Version:
             document["position"],
             document["live_rows"],
             tuple(document["requests"]),
+            document.get("request_pages", 0),
             document["pending"],
         )
     except (ValueError, KeyError, TypeError) as exc:

@@ -19,6 +19,7 @@ from caraway_core.protocols.state import Entry, StateStore
 from caraway_scheduler.acceleration import version_codec
 from caraway_scheduler.acceleration.claims import Claim
 from caraway_scheduler.acceleration.marks import Marks
+from caraway_scheduler.acceleration.requests import Requests
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 
 __all__ = ["HeldVersion", "Part", "Successor", "Superseded", "Version", "Versions", "name_in"]
@@ -152,6 +153,10 @@ class Versions:
     def watch(self) -> AsyncIterator[Entry]:
         """Yield the entries of datasets whose version changes."""
         return self._store.watch(VERSIONS)
+
+    def requests(self, name: TableName) -> Requests:
+        """Return which requests were applied to a dataset."""
+        return Requests(self._store, name)
 
     def claim(self, name: TableName, work: str = "") -> Claim:
         """Return a claim for one task; without the name of a work it is making versions."""

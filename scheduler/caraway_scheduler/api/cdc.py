@@ -18,6 +18,7 @@ from caraway_core.manifest import names
 from caraway_core.outcomes import Kind
 from caraway_plugins.changes import decoding
 from caraway_plugins.changes.target import ChangeTarget
+from caraway_scheduler.acceleration import requests as applied_requests
 from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Ingest
 from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
 from caraway_scheduler.api import bodies, errors, scopes
@@ -90,6 +91,9 @@ async def _applied(
     if not changes.rows.num_rows:
         return changes.received
     left_s = BUDGET_S - (clock() - begun)
+    if request_id is not None:
+        content = headers.get("content-type") or ""
+        request_id = applied_requests.token(request_id, content.encode(), body)
     return await ingest.apply(table, changes, request_id, left_s)
 
 
