@@ -183,6 +183,7 @@ class StatementPlanner:
             found.sql,
             lambda text: self._dataframe(statement, text, {}, options),
             _values(statement),
+            self._registered.unmeasured,
         )
 
     def _dataframe(self, statement: Statement, sql: str, shown: Shown, options: SQLOptions) -> Any:

@@ -47,8 +47,8 @@ class Registered:
         self.views: dict[TableName, tuple[str, frozenset[TableName]]] = {}
         self.versions = Versions(chunks or NoChunks(), settings.target_partitions)
         self.inputs = fragments.Inputs()
-        measured = not any(map(tables.is_measured_wrongly, snapshot.tables.values()))
-        self.contexts = Contexts(settings, measured=measured)
+        self.unmeasured = _unmeasured(snapshot.tables)
+        self.contexts = Contexts(settings, measured=not self.unmeasured)
         for context in self.contexts:
             self._add_schemas(context)
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
@@ -186,3 +186,10 @@ class Registered:
             self.views[name] = framed.sql, self._view_reads[name]
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc
+
+
+def _unmeasured(specs: Mapping[TableName, TableSpec]) -> frozenset[str]:
+    """Name the tables whose statistics may not hold, and views, which may read them."""
+    wrong = [name for name, spec in specs.items() if tables.is_measured_wrongly(spec)]
+    views = [name for name, spec in specs.items() if isinstance(spec, ViewTable)]
+    return frozenset(name.rpartition(".")[2] for name in (*wrong, *views)) if wrong else frozenset()

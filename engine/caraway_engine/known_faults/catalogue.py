@@ -64,4 +64,47 @@ FAULTS = (
         "`a = b` in WHERE lets NULL equal NULL where a join has IS NOT DISTINCT FROM.",
         Remedy.REWRITTEN,
     ),
+    Fault(
+        "grouped-extremes",
+        "Grouped `min` and `max` of floats pass over NaN, and `min` of infinities is the largest "
+        "number.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "zeros-in-windows",
+        "PARTITION BY and ORDER BY of windows keep 0.0 and -0.0 apart, which are equal.",
+        Remedy.REWRITTEN,
+    ),
+    Fault("zeros-in-lists", "-0.0 is not in a list that holds 0.0.", Remedy.REWRITTEN),
+    Fault(
+        "moving-infinity",
+        "A sum or an average over a moving frame stays NaN after an infinity has left the frame.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "nan-in-statistics",
+        "Rows with NaN in Parquet files are lost where statistics choose row groups: comparisons, "
+        "and the first rows by a float.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "zone-forgotten",
+        "A value of type TIMESTAMPTZ has no zone, and counts as one of the zone that it meets.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "lists-with-null",
+        "IN and NOT IN over lists that hold columns are put together as if none of them was NULL.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "sorted-offset",
+        "Rows that OFFSET skips some of are lost when they are sorted by the same key again.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "chance-in-cte",
+        "A CTE that calls random() or uuid() is computed anew wherever it is read.",
+        Remedy.REFUSED,
+    ),
 )

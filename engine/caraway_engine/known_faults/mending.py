@@ -11,19 +11,32 @@ import pyarrow as pa
 from datafusion import DataFrame, SessionContext
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine.known_faults import combined, joining, overflow, scopes, subqueries, syntax
+from caraway_engine.known_faults import (
+    combined,
+    floats,
+    joining,
+    moments,
+    ordering,
+    overflow,
+    repeated,
+    scopes,
+    subqueries,
+    syntax,
+)
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 logger = logging.getLogger(__name__)
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_MAY_APPLY = re.compile(
-    # `*` of `SELECT *` and `count(*)` computes nothing.
-    r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))|\b(?:sum|exists|any|some|all|using|natural|distinct)\b"
-    r"|\b(?:not|or|is|case)\b(?s:.*)\bin\s*\(|\bin\s*\((?s:.*)\b(?:is|or|then)\b|\bin\s*\(\s*select\b",
-    re.IGNORECASE,
-)
+# `*` of `SELECT *` and `count(*)` computes nothing.
+_COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
+_WORDS = (
+    "sum", "min", "max", "over", "exists", "in", "any", "some", "all", "using", "natural",
+    "distinct", "random", "uuid", "offset", "timestamptz", "zone",
+)  # fmt: skip
+_MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
+_CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
 _MOST_OPERATORS = 1500
 """The parser's own tree is walked by recursion; beyond this a statement is left as it is."""
@@ -50,7 +63,14 @@ class Planned:
 
 Guard = Callable[[Scope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard,)
-_REMEDIES: tuple[Guard, ...] = (subqueries.mend, joining.mend_using)
+_REMEDIES: tuple[Guard, ...] = (
+    subqueries.mend,
+    moments.mend,
+    joining.mend_using,
+    floats.mend_extremes,
+    floats.mend_zeros,
+    floats.mend_moving,
+)
 
 
 def planned(
@@ -58,15 +78,18 @@ def planned(
     sql: str,
     plan: Callable[[str], DataFrame],
     parameters: Mapping[str, Any] = _NOTHING,
+    unmeasured: frozenset[str] = frozenset(),
 ) -> Planned:
     """Plan a statement, in a form in which no known fault of the engine shows.
+
+    `unmeasured` are the relations whose statistics may not hold.
 
     Raises:
         InvalidQueryError: there is no such form.
         Exception: the engine cannot plan the statement as it is.
     """
     dataframe = plan(sql)
-    mended = mend(context, sql, parameters)
+    mended = mend(context, sql, parameters, unmeasured)
     if mended is None:
         return Planned(sql, dataframe)
     try:
@@ -92,14 +115,18 @@ def _columns(frame: DataFrame, mended: Mended) -> list[tuple[str, pa.DataType | 
 
 
 def mend(
-    context: SessionContext, sql: str, parameters: Mapping[str, Any] = _NOTHING
+    context: SessionContext,
+    sql: str,
+    parameters: Mapping[str, Any] = _NOTHING,
+    unmeasured: frozenset[str] = frozenset(),
 ) -> Mended | None:
     """Return a statement in a form that the engine answers rightly; None where it is that itself.
 
     Raises:
         InvalidQueryError: there is no such form.
     """
-    if not _MAY_APPLY.search(sql) or len(_OPERATORS.findall(sql)) > _MOST_OPERATORS:
+    may_apply = _MAY_APPLY.search(sql) or (unmeasured and _CHOOSES.search(sql))
+    if not may_apply or len(_OPERATORS.findall(sql)) > _MOST_OPERATORS:
         return None
     try:
         statements = syntax.parse(sql)
@@ -108,13 +135,19 @@ def mend(
     if len(statements) != 1:
         return None
     types = Types(context, dict(parameters))
+    repeated.check(statements[0])
     is_needed, is_guarded = combined.mend(statements[0], types), False
+    is_needed |= ordering.mend(statements[0])
     has_null_equality = joining.has_null_equality(statements[0])
+    is_measured = not any(_names(each, unmeasured) for each in syntax.everything(statements[0]))
     for scope in list(scopes.scopes(statements[0])):
         names = _Names(scope)
+        types.of(scope, [*overflow.candidates(scope), *floats.candidates(scope)])
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_null_equality:
             is_needed |= joining.mend_equalities(scope)
+        if not is_measured:
+            is_needed |= floats.hide_from_statistics(scope, types)
         is_guarded |= _applied(_GUARDS, scope, types)
         names.keep(types)
     if not is_needed and not is_guarded:
@@ -125,6 +158,14 @@ def mend(
 def _applied(guards: Sequence[Guard], scope: Scope, types: Types) -> bool:
     results = [guard(scope, types) for guard in guards]
     return any(results)
+
+
+def _names(tree: Tree, relations: frozenset[str]) -> bool:
+    """Tell if a part of a FROM names one of these relations."""
+    if "Table" not in tree or not isinstance(tree["Table"], dict):
+        return False
+    last = tree["Table"]["name"][-1]
+    return "Identifier" in last and syntax.spelled(last["Identifier"]) in relations
 
 
 class _Names:

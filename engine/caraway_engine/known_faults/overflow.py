@@ -61,15 +61,19 @@ def guard(scope: Scope, types: Types) -> bool:
     return found.guard()
 
 
+def candidates(scope: Scope) -> list[Tree]:
+    """Return the expressions whose types say what can overflow."""
+    found = [each for each in scope.expressions() if _computes(each)]
+    return [each for node in found for each in (node, *_operands(node))]
+
+
 class _Arithmetic:
     """What a SELECT computes, with the types of all operands."""
 
     def __init__(self, scope: Scope, types: Types) -> None:
         self._scope = scope
         self._found = [each for each in scope.expressions() if _computes(each)]
-        operands = {id(each): each for node in self._found for each in (node, *_operands(node))}
-        given = list(operands.values())
-        self._known = dict(zip(operands, types.of(scope, given), strict=True))
+        types.of(scope, candidates(scope))
 
     def guard(self) -> bool:
         guards = [(each, self._guarded(each)) for each in self._found]
@@ -79,7 +83,7 @@ class _Arithmetic:
         return any(guarded is not None for _, guarded in guards)
 
     def _type(self, expression: Tree) -> pa.DataType | None:
-        return self._known.get(id(expression))
+        return self._scope.types.get(id(expression))
 
     def _guarded(self, node: Tree) -> Callable[[Tree], Tree] | None:
         """Return what makes the guarded form of a copy of the node, or None."""
@@ -152,7 +156,8 @@ def _operands(node: Tree) -> list[Tree]:
             sides = [node["UnaryOp"]["expr"]]
         case _:
             sides = syntax.arguments(node)
-    return [one for side in sides for one in (side, syntax.unnested(side))]
+    whole = [one for side in sides for one in (side, syntax.unnested(side))]
+    return [each for each in whole if syntax.number(each) is None]
 
 
 def _is_costly(node: Tree) -> bool:

@@ -36,7 +36,8 @@ class Scope:
     with_: Tree
     parent: "Scope | None"
     is_top: bool
-    _types: dict[str, pa.DataType | None] = field(default_factory=dict)
+    types: dict[int, pa.DataType | None] = field(default_factory=dict)
+    """What is known of expressions, by their identity: what is changed in place keeps its type."""
 
     def expressions(self) -> Iterator[Tree]:
         """Yield the expressions of the SELECT and of the ORDER BY of its query."""
@@ -165,14 +166,14 @@ class Types:
 
     def of(self, scope: Scope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT; None where that cannot be told."""
-        plain = [each for each in expressions if not has_aggregate(each)]
-        grouped = [each for each in expressions if has_aggregate(each)]
-        found = {
-            id(each): type_
-            for group, is_grouped in ((plain, False), (grouped, True))
-            for each, type_ in zip(group, self._of(scope, group, is_grouped), strict=True)
-        }
-        return [found[id(each)] for each in expressions]
+        known = scope.types
+        unknown = list({id(each): each for each in expressions if id(each) not in known}.values())
+        plain = [each for each in unknown if not has_aggregate(each)]
+        grouped = [each for each in unknown if has_aggregate(each)]
+        for group, is_grouped in ((plain, False), (grouped, True)):
+            for each, type_ in zip(group, self._of(scope, group, is_grouped), strict=True):
+                known[id(each)] = type_
+        return [known[id(each)] for each in expressions]
 
     def name(self, scope: Scope, expression: Tree) -> str | None:
         """Return the name that the engine gives to a column; None where that cannot be told."""
@@ -187,7 +188,11 @@ class Types:
         """Return the names of the columns of a FROM."""
         (star,) = syntax.parse("SELECT *")
         schema = self._schema(
-            syntax.select(star["Query"]["body"]["Select"]["projection"], relations, scope.with_)
+            syntax.select(
+                star["Query"]["body"]["Select"]["projection"],
+                relations,
+                _needed(scope.with_, relations),
+            )
         )
         return None if schema is None else list(schema.names)
 
@@ -200,7 +205,8 @@ class Types:
         known = with_["cte_tables"] if with_ else []
         own = query["with"]["cte_tables"] if query["with"] else []
         added = [each for each in known if not any(each is one for one in own)]
-        return self._schema(syntax.restored({"Query": {**query, "with": _with(None, added + own)}}))
+        with_ = _needed(_with(None, added + own), query["body"])
+        return self._schema(syntax.restored({"Query": {**query, "with": with_}}))
 
     def _of(
         self, scope: Scope, expressions: Sequence[Tree], is_grouped: bool
@@ -218,7 +224,8 @@ class Types:
 
     def _planned(self, scope: Scope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
         group_by = _group_by(scope) if is_grouped else None
-        return self._schema(syntax.select(items, scope.select["from"], scope.with_, group_by))
+        with_ = _needed(scope.with_, [scope.select["from"], items])
+        return self._schema(syntax.select(items, scope.select["from"], with_, group_by))
 
     def _schema(self, sql: str) -> pa.Schema | None:
         try:
@@ -226,6 +233,27 @@ class Types:
             return pa.schema(frame.schema())
         except Exception:  # Whatever the engine says: then the type is not known.
             return None
+
+
+def _needed(with_: Tree, tree: Tree) -> Tree:
+    """Leave out the CTEs that a tree does not read, itself or through others."""
+    if with_ is None:
+        return None
+    names = set(read(tree))
+    kept: list[Tree] = []
+    for cte in reversed(with_["cte_tables"]):
+        if syntax.spelled(cte["alias"]["name"]) in names:
+            names.update(read(cte["query"]))
+            kept.insert(0, cte)
+    return {**with_, "cte_tables": kept} if kept else None
+
+
+def read(tree: Tree) -> Iterator[str]:
+    """Yield the names without a schema that a tree reads from, once for each time."""
+    for each in syntax.everything(tree):
+        table = each.get("Table")
+        if isinstance(table, dict) and len(table["name"]) == 1 and "Identifier" in table["name"][0]:
+            yield syntax.spelled(table["name"][0]["Identifier"])
 
 
 def _around(scope: Scope) -> Iterator[Scope]:

@@ -1,7 +1,8 @@
 """Subqueries in conditions: DataFusion 55 makes joins of them, which lose NULLs and counts of zero.
 
 `x IN (subquery)` that is not true becomes false, also where NULL is right; that shows under NOT,
-OR, IS NULL and in functions. A subquery that counts gives a row also where nothing is counted; the
+OR, IS NULL and in functions. Lists of IN and NOT IN that hold columns are put together as if there
+was no NULL in them. A subquery that counts gives a row also where nothing is counted; the
 join of a correlated one has none.
 """
 
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults import ordering, scopes, syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
@@ -31,7 +32,7 @@ def mend(scope: Scope, types: Types) -> bool:
     """
     conditions = list(_conditions(scope))
     is_null_false = {id(each) for condition in conditions for each in _two_valued(condition, True)}
-    changes: list[tuple[Tree, Tree]] = []
+    changes: list[tuple[Tree, Tree]] = [*_lists(conditions)]
     for each in syntax.inside(conditions):
         new = _mended(each, scope, types, is_null_false)
         if new is not None:
@@ -67,6 +68,22 @@ def _two_valued(condition: Tree, is_top: bool) -> Iterator[Tree]:
                 yield negated
 
 
+def _lists(conditions: list[Tree]) -> Iterator[tuple[Tree, Tree]]:
+    """Write out NOT IN over lists with columns, where there is more than one list."""
+    lists = [each for each in syntax.inside(conditions) if syntax.kind(each) == "InList"]
+    for each in lists if len(lists) > 1 else ():
+        found = each["InList"]
+        if not found["negated"] or all(map(_is_written_out, found["list"])):
+            continue
+        terms = {f"b{number}": value for number, value in enumerate(found["list"])}
+        text = " AND ".join(f"__a <> __{name}" for name in terms)
+        yield each, {"Nested": syntax.filled(text, a=found["expr"], **terms)}
+
+
+def _is_written_out(value: Tree) -> bool:
+    return syntax.kind(value) in ("Value", "TypedString") or syntax.number(value) is not None
+
+
 def _mended(tree: Tree, scope: Scope, types: Types, is_null_false: set[int]) -> Tree | None:
     match syntax.kind(tree):
         case "Exists":
@@ -100,7 +117,7 @@ def _compared(left: Tree, sign: str, found: dict[str, Any]) -> Tree:
 def _exists(found: dict[str, Any], scope: Scope, types: Types) -> Tree | None:
     query = found["subquery"]
     if not _counts(query, scope, types):
-        if _skips(query):
+        if ordering.skips(query):
             _check_limit(query, scope, types)
         return None
     having = query["body"]["Select"]["having"]
@@ -131,12 +148,6 @@ def _check_limit(query: Tree, scope: Scope, types: Types) -> None:
             "supported: the engine would count the rows of all outer rows together; number them "
             "with row_number() OVER (PARTITION BY ...) and compare the number"
         )
-
-
-def _skips(query: Tree) -> bool:
-    """Tell if a query leaves out its first rows: to leave out later ones changes no EXISTS."""
-    limit = query["limit_clause"]
-    return bool(limit) and bool(syntax.body(limit).get("offset", True))
 
 
 def _three_valued(found: dict[str, Any], scope: Scope, types: Types) -> Tree:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+_NAN, _INF = float("nan"), float("inf")
 Row = tuple[object, ...]
 
 
@@ -162,5 +163,80 @@ CASES = (
         "SELECT v FROM (SELECT t.v, t.k AS a, u.k AS b FROM t "
         "JOIN u ON t.k IS NOT DISTINCT FROM u.k) q WHERE a = b AND v <> 20",
         (10,), (30,), (30,), (30,),
+    ),
+    answered(
+        "grouped-extremes",
+        "SELECT g, min(f), max(f) FROM floats GROUP BY g",
+        (1, 1.0, _NAN), (2, 1.0, _NAN), (3, 0.0, 0.0),
+    ),
+    answered(
+        "grouped-extremes",
+        "SELECT id, min(i) FROM floats WHERE id = 1 GROUP BY id",
+        (1, _INF),
+    ),
+    answered(
+        "grouped-extremes",
+        "SELECT g, max(CAST(f AS FLOAT)) FILTER (WHERE id <> 2) FROM floats WHERE g = 1 GROUP BY 1",
+        (1, _NAN),
+    ),
+    answered(
+        "zeros-in-windows",
+        "SELECT id, count(*) OVER (PARTITION BY f) FROM floats WHERE g = 3",
+        (6, 2), (7, 2),
+    ),
+    answered(
+        "zeros-in-windows",
+        "SELECT id, rank() OVER (ORDER BY f) FROM floats WHERE g = 3",
+        (6, 1), (7, 1),
+    ),
+    answered(
+        "moving-infinity",
+        "SELECT id, sum(i) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM floats",
+        (0, 1.0), (1, _INF), (2, _INF), (3, 5.0), (4, 7.0), (5, _NAN), (6, _NAN), (7, 11.0),
+    ),
+    answered(
+        "moving-infinity",
+        "SELECT id, avg(i) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM floats",
+        (0, 1.0), (1, _INF), (2, _INF), (3, 2.5), (4, 3.5), (5, _NAN), (6, _NAN), (7, 5.5),
+    ),
+    answered("nan-in-statistics", "SELECT id FROM floats WHERE f = 'NaN'", (0,), (4,)),
+    answered(
+        "nan-in-statistics", "SELECT id FROM floats WHERE f NOT IN (1.0, 2.0, 0.0)", (0,), (4,)
+    ),
+    answered(
+        "zeros-in-lists",
+        "SELECT id FROM floats WHERE f IN (7.5, 8.5, 9.5, 0.0)",
+        (6,), (7,),
+    ),
+    answered("nan-in-statistics", "SELECT id FROM floats ORDER BY f DESC LIMIT 2", (0,), (4,)),
+    answered(
+        "nan-in-statistics",
+        "SELECT z FROM (SELECT f AS z FROM floats) q WHERE z > 2",
+        (_NAN,), (_NAN,),
+    ),
+    answered(
+        "zone-forgotten",
+        "SELECT id FROM moments WHERE ny = TIMESTAMPTZ '2024-06-01 12:00:00+02'",
+        (1,),
+    ),
+    answered(
+        "zone-forgotten",
+        "SELECT id FROM moments WHERE ny = '2024-06-01 16:00:00+02'::TIMESTAMP WITH TIME ZONE",
+        (2,),
+    ),
+    answered(
+        "lists-with-null",
+        "SELECT s, y FROM texts WHERE s IN ('a', y) AND s NOT IN (y, 'b')",
+        ("a", "c"),
+    ),
+    answered(
+        "sorted-offset",
+        "SELECT v FROM (SELECT v FROM one_file ORDER BY v LIMIT 1 OFFSET 1) q ORDER BY v",
+        (20,),
+    ),
+    refused(
+        "chance-in-cte",
+        "WITH c AS (SELECT random() AS r) SELECT a.r = b.r FROM c a, c b",
+        "'c' calls random()",
     ),
 )  # fmt: skip

@@ -1,0 +1,202 @@
+"""Floating point: NaN, infinities and the two zeros, where DataFusion 55 mistakes them.
+
+Grouped `min` and `max` pass over NaN and infinities; windows and lists of IN keep 0.0 and -0.0
+apart; a sum over a moving frame stays NaN after an infinity left it; and the statistics of Parquet
+files, by which row groups are left out, do not know of NaN.
+"""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+
+_SQL_TYPES = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}
+_LEAST = (
+    "coalesce(__proper, CASE WHEN __infinite THEN CAST('inf' AS {type}) "
+    "WHEN __nan THEN CAST('NaN' AS {type}) END)"
+)
+_GREATEST = (
+    "CASE WHEN __nan THEN CAST('NaN' AS {type}) ELSE coalesce(__proper, "
+    "CASE WHEN __infinite THEN CAST('-inf' AS {type}) END) END"
+)
+_PROPER = {
+    "min": "CASE WHEN __a < CAST('inf' AS {type}) THEN __a END",
+    "max": "CASE WHEN __a > CAST('-inf' AS {type}) AND NOT isnan(__a) THEN __a END",
+}
+_INFINITE = {"min": "__a = CAST('inf' AS {type})", "max": "__a = CAST('-inf' AS {type})"}
+_MOVING = (
+    "CASE WHEN __nan > 0 OR (__up > 0 AND __down > 0) THEN CAST('NaN' AS DOUBLE) "
+    "WHEN __up > 0 THEN CAST('inf' AS DOUBLE) WHEN __down > 0 THEN CAST('-inf' AS DOUBLE) "
+    "ELSE __rest END"
+)
+_COUNTED = {
+    "nan": "CASE WHEN isnan(__a) THEN 1 END",
+    "up": "CASE WHEN __a = CAST('inf' AS DOUBLE) THEN 1 END",
+    "down": "CASE WHEN __a = CAST('-inf' AS DOUBLE) THEN 1 END",
+}
+_FINITE = "CASE WHEN abs(__a) < CAST('inf' AS DOUBLE) THEN __a END"
+# Adding zero makes 0.0 of -0.0.
+_ONE_ZERO = "__a + 0"
+# Gives its argument, and hides the column from what looks at statistics.
+_HIDDEN = "nanvl(__a, __a)"
+
+
+def candidates(scope: Scope) -> list[Tree]:
+    """Return the expressions whose types say if anything is to be mended."""
+    found: list[Tree] = []
+    for each in scope.expressions():
+        if _moves(each) or (_is_extreme(each) and scopes.is_grouped(scope)):
+            found += syntax.arguments(each)
+        found += _held_by_bits(each)
+    return found
+
+
+def mend_extremes(scope: Scope, types: Types) -> bool:
+    """Have grouped min and max see NaN and infinities; tell if there were any."""
+    if not scopes.is_grouped(scope):
+        return False
+    calls = [each for each in scope.expressions() if _is_extreme(each)]
+    arguments = [syntax.arguments(each)[0] for each in calls]
+    changes = [
+        (call, _extreme(call, type_))
+        for call, type_ in zip(calls, types.of(scope, arguments), strict=True)
+        if type_ in _SQL_TYPES
+    ]
+    return _replaced(changes)
+
+
+def _is_extreme(tree: Tree) -> bool:
+    is_one = syntax.function_name(tree) in _PROPER and len(syntax.arguments(tree)) == 1
+    return is_one and not syntax.is_windowed(tree)
+
+
+def _extreme(call: Tree, type_: pa.DataType) -> Tree:
+    name, (value,) = syntax.function_name(call), syntax.arguments(call)
+    sql_type = _SQL_TYPES[type_]
+
+    def of(text: str, function: str) -> Tree:
+        argument = syntax.filled(text.format(type=sql_type), a=value)
+        return syntax.with_argument(call, argument, function)
+
+    text = _LEAST if name == "min" else _GREATEST
+    return syntax.filled(
+        text.format(type=sql_type),
+        proper=of(_PROPER[name], name),
+        infinite=of(_INFINITE[name], "bool_or"),
+        nan=of("isnan(__a)", "bool_or"),
+    )
+
+
+def mend_zeros(scope: Scope, types: Types) -> bool:
+    """Have -0.0 be 0.0 in the keys of windows and in lists of IN; tell if there were any."""
+    keys = [key for each in scope.expressions() for key in _held_by_bits(each)]
+    return _replaced([
+        (key, syntax.filled(_ONE_ZERO, a=dict(key)))
+        for key, type_ in zip(keys, types.of(scope, keys), strict=True)
+        if type_ in _SQL_TYPES
+    ])  # fmt: skip
+
+
+def _held_by_bits(tree: Tree) -> Iterator[Tree]:
+    """Yield the expressions whose values are held against others bit by bit."""
+    if syntax.kind(tree) == "InList" and any(map(_may_be_zero, tree["InList"]["list"])):
+        yield tree["InList"]["expr"]
+    if isinstance(tree, dict) and "partition_by" in tree and "window_frame" in tree:
+        yield from tree["partition_by"]
+        yield from (each["expr"] for each in tree["order_by"])
+
+
+def _may_be_zero(value: Tree) -> bool:
+    inner = syntax.unnested(value)
+    if syntax.kind(inner) != "Value":
+        return syntax.kind(inner) != "TypedString"
+    literal = inner["Value"]["value"]
+    return syntax.kind(literal) == "Number" and float(literal["Number"][0]) == 0
+
+
+def mend_moving(scope: Scope, types: Types) -> bool:
+    """Have moving sums and averages forget what left their frame; tell if there were any."""
+    calls = [each for each in scope.expressions() if _moves(each)]
+    arguments = [syntax.arguments(each)[0] for each in calls]
+    return _replaced([
+        (call, {"Nested": _moving(dict(call))})
+        for call, type_ in zip(calls, types.of(scope, arguments), strict=True)
+        if type_ in _SQL_TYPES
+    ])  # fmt: skip
+
+
+def _moves(tree: Tree) -> bool:
+    if syntax.function_name(tree) not in ("sum", "avg", "mean") or not syntax.is_windowed(tree):
+        return False
+    specification = tree["Function"]["over"].get("WindowSpec")
+    frame = specification and specification["window_frame"]
+    return bool(frame) and frame["start_bound"] != {"Preceding": None}
+
+
+def _moving(call: Tree) -> Tree:
+    (value,) = syntax.arguments(call)
+    counts = {
+        name: syntax.with_argument(call, syntax.filled(text, a=value), "count")
+        for name, text in _COUNTED.items()
+    }
+    rest = syntax.with_argument(call, syntax.filled(_FINITE, a=value))
+    return syntax.filled(_MOVING, rest=rest, **counts)
+
+
+def hide_from_statistics(scope: Scope, types: Types) -> bool:
+    """Hide columns in conditions, and in the order of the first rows, from statistics."""
+    columns = [*_compared(scope), *_first_by(scope)]
+    return _replaced([
+        (each, syntax.filled(_HIDDEN, a=dict(each)))
+        for each, type_ in zip(columns, types.of(scope, columns), strict=True)
+        if type_ in _SQL_TYPES
+    ])  # fmt: skip
+
+
+def _compared(scope: Scope) -> Iterator[Tree]:
+    conditions = [scope.select["selection"], scope.select["having"]]
+    conditions += [join["join_operator"] for join in scope.joins()]
+    for each in syntax.inside(conditions):
+        if syntax.kind(each) in ("Identifier", "CompoundIdentifier"):
+            yield each
+
+
+def _first_by(scope: Scope) -> Iterator[Tree]:
+    """Yield the sort keys of a query that keeps its first rows only."""
+    query = scope.query
+    if not query["order_by"] or not (query["limit_clause"] or query["fetch"]):
+        return
+    if query["body"].get("Select") is not scope.select or scope.select["distinct"]:
+        return
+    items = scope.select["projection"]
+    named = {
+        syntax.spelled(item["ExprWithAlias"]["alias"]): item["ExprWithAlias"]["expr"]
+        for item in items
+        if "ExprWithAlias" in item
+    }
+    for key in query["order_by"]["kind"].get("Expressions", ()):
+        value = _meant(key["expr"], items, named)
+        if not scopes.has_aggregate(value):
+            if value is not key["expr"]:
+                syntax.replace(key["expr"], dict(value))
+            yield key["expr"]
+
+
+def _meant(key: Tree, items: list[Tree], named: dict[str, Tree]) -> Tree:
+    """Return the expression that a sort key names, by its alias or its place."""
+    place = syntax.number(key)
+    if place is not None and 0 < place <= len(items):
+        item = items[place - 1]
+        return item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr") or key
+    if syntax.kind(key) == "Identifier":
+        return named.get(syntax.spelled(key["Identifier"]), key)
+    return key
+
+
+def _replaced(changes: list[tuple[Tree, Tree]]) -> bool:
+    for old, new in changes:
+        syntax.replace(old, new)
+    return bool(changes)

@@ -1,0 +1,32 @@
+"""Moments with a time zone: DataFusion 55 forgets the zone of TIMESTAMPTZ.
+
+It makes a moment of UTC without a zone of it, which then counts as one of the zone that it is
+compared with.
+"""
+
+from caraway_engine.known_faults import syntax
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+
+_WITH_ZONE = ("Tz", "WithTimeZone")
+_IN_UTC = "arrow_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
+
+
+def mend(scope: Scope, types: Types) -> bool:
+    """Have what is of type TIMESTAMPTZ keep its zone; tell if there was any."""
+    changes = [(each, _valued(each)) for each in scope.expressions() if _has_zone(each)]
+    for old, value in changes:
+        syntax.replace(old, syntax.filled(_IN_UTC, a=value))
+    return bool(changes)
+
+
+def _has_zone(tree: Tree) -> bool:
+    if syntax.kind(tree) not in ("TypedString", "Cast"):
+        return False
+    type_ = syntax.body(tree)["data_type"]
+    return syntax.kind(type_) == "Timestamp" and type_["Timestamp"][1] in _WITH_ZONE
+
+
+def _valued(tree: Tree) -> Tree:
+    found = syntax.body(tree)
+    return found["expr"] if "Cast" in tree else {"Value": found["value"]}
