@@ -31,6 +31,7 @@ CarawayError
     ├── AnswerCutError           an executor was lost in the middle of the answer
     ├── ResultTooLargeError      an answer that is stored grows beyond what was allowed
     └── ExecutionError           a source or the engine failed while it ran
+        ├── DatasetDamagedError  stored rows of a dataset are damaged; they are loaded again
         ├── DiskFullError        a disk has no room for it; come back after `retry_after_s`
         └── ResultStoreError     an answer cannot be stored, or cannot be read from its store
             ├── ResultStoreAwayError  the store fails for now; come back after `retry_after_s`
@@ -269,6 +270,19 @@ class DiskFullError(ExecutionError):
     def __init__(self, message: str, retry_after_s: int = FULL_RETRY_AFTER_S) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class DatasetDamagedError(ExecutionError):
+    """Stored rows of a dataset are missing, or are not those that were written."""
+
+    def __init__(self, table: TableName) -> None:
+        super().__init__(
+            f"dataset '{table}': a part of its stored rows is damaged or missing. It is loaded "
+            "again where its source has the rows; send the query again in a moment, and see "
+            "GET /v1/datasets?status=true"
+        )
+        self.table = table
+        self.retry_after_s = 5
 
 
 class ResultStoreAwayError(ResultStoreError):

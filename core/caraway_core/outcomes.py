@@ -97,6 +97,7 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.AnswerCutError: _BROKEN_OFF,
     errors.ResultTooLargeError: Outcome(Kind.INVALID, "EXECUTION_FAILED"),
     errors.ExecutionError: _FAILED,
+    errors.DatasetDamagedError: _BROKEN_OFF,
     errors.DiskFullError: _FULL,
     errors.ResultStoreError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
     errors.ResultStoreAwayError: Outcome(

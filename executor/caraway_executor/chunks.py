@@ -10,7 +10,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from caraway_core import tasks
-from caraway_core.errors import CarawayError, ExecutionError, OutOfMemoryQueryError
+from caraway_core.errors import (
+    CarawayError,
+    DamagedChunkError,
+    DatasetDamagedError,
+    DiskFullError,
+    ExecutionError,
+    OutOfMemoryQueryError,
+    ResultStoreAwayError,
+)
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine.held import Chunk
@@ -116,7 +124,7 @@ class KeptChunks:
             made = self._made(chunk, batches)
             return made
         except CarawayError as exc:
-            raise _unreadable(wanted.table, exc.message) from exc
+            raise _unreadable(wanted.table, exc) from exc
         finally:
             if made is None:
                 self._room.give(chunk.size_bytes)
@@ -134,7 +142,7 @@ class KeptChunks:
             store = await self._stores.at(wanted.spec.place)
             batches = await self._mapped.read(store, chunk.key or wanted.spec.key, chunk)
         except CarawayError as exc:
-            raise _unreadable(wanted.table, exc.message) from exc
+            raise _unreadable(wanted.table, exc) from exc
         return None if batches is None else Chunk(tuple(batches))
 
     def take(self, table: TableName, size_bytes: int) -> object:
@@ -189,8 +197,12 @@ class KeptChunks:
         )
 
 
-def _unreadable(table: TableName, cause: str) -> ExecutionError:
+def _unreadable(table: TableName, exc: CarawayError) -> CarawayError:
+    if isinstance(exc, DamagedChunkError):
+        return DatasetDamagedError(table)
+    if isinstance(exc, DiskFullError | ResultStoreAwayError):
+        return type(exc)(f"dataset '{table}': {exc.message}")
     return ExecutionError(
-        f"dataset '{table}': a part of its accelerated rows cannot be read ({cause}); refresh the "
-        "dataset"
+        f"dataset '{table}': a part of its accelerated rows cannot be read ({exc.message}); "
+        "refresh the dataset"
     )

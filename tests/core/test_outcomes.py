@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from caraway_core import errors, outcomes
-from caraway_core.ids import ExecutorId
+from caraway_core.ids import ExecutorId, TableName
 from caraway_core.outcomes import Kind, Outcome
 
 PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_scheduler",
@@ -61,6 +61,7 @@ def test_every_class_of_other_packages_has_a_kind() -> None:
         (errors.OverloadedError("x", 5), Kind.OVERLOADED, 5),
         (errors.ExecutorLostError(ExecutorId("e"), "gone"), Kind.UNAVAILABLE, 2),
         (errors.StateFullError("x"), Kind.FULL, 10),
+        (errors.DatasetDamagedError(TableName("t")), Kind.UNAVAILABLE, 5),
         (errors.DiskFullError("x"), Kind.FULL, 10),
         (errors.ResultStoreError("x"), Kind.INTERNAL, None),
         (errors.ResultStoreAwayError("x"), Kind.UNAVAILABLE, 5),

@@ -122,6 +122,10 @@ class Keeper:
         if self._head.shown is not None:
             self._events.put_nowait(events.Seen(self._head.shown.number))
 
+    def damaged(self, reason: str) -> None:
+        """Stored rows cannot be read: have them loaded again, or tell why not."""
+        self._events.put_nowait(events.Damaged(reason))
+
     def fail(self, message: str) -> None:
         """Tell why the dataset has no rows, though nothing is refreshed."""
         self._state = replace(self._state, error=message)

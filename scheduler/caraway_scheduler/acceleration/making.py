@@ -12,6 +12,7 @@ from caraway_core.changes import Log, Logs
 from caraway_core.errors import (
     AnswerCutError,
     CatalogMovedError,
+    DatasetDamagedError,
     ExecutorLostError,
     OverloadedError,
     ShuttingDownError,
@@ -42,9 +43,16 @@ class Stored:
 class Maker:
     """Runs such statements in the background, and has executors store what comes."""
 
-    def __init__(self, dispatch: Dispatch, place: ResultPlace) -> None:
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        place: ResultPlace,
+        on_damaged: Callable[[TableName], None] = lambda _name: None,
+    ) -> None:
+        """Take where to store; `on_damaged` is told of datasets whose rows cannot be read."""
         self._dispatch = dispatch
         self._place = place
+        self._on_damaged = on_damaged
 
     @property
     def place(self) -> ResultPlace:
@@ -69,6 +77,9 @@ class Maker:
         except (ExecutorLostError, OverloadedError, ShuttingDownError) as exc:
             logger.info("a version is loaded later", extra={"dataset": name, "cause": exc.message})
             return None
+        except DatasetDamagedError as exc:
+            self._on_damaged(exc.table)
+            raise
 
     def follow(self, table: StoredTable, log: Log) -> None:
         """Have statements read a version with this log from now on."""

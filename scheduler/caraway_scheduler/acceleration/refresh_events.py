@@ -92,6 +92,13 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Damaged:
+    """Stored rows of the version that readers have cannot be read; `reason` is for users."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Configured:
     """The settings changed; `refreshes` when what is loaded no longer fits them."""
 
@@ -102,7 +109,7 @@ class Configured:
 OfRun = Began | Progressed | Succeeded | Failed | Cancelled
 """What a run reports; the last three end it."""
 
-Event = Asked | Due | RetryDue | Seen | Configured | OfRun
+Event = Asked | Due | RetryDue | Seen | Damaged | Configured | OfRun
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,8 @@ class Refreshes:
     error: str = ""
     failures: int = 0
     runs: int = 0
+    damaged: str = ""
+    """Why its stored rows cannot be read; a refresh that succeeds clears it."""
 
 
 def apply(state: Refreshes, event: Event) -> Outcome:
@@ -79,6 +81,8 @@ def apply(state: Refreshes, event: Event) -> Outcome:
             return _begin(state, state.retry.request, state.retry.attempt + 1)
         case events.Seen(version):
             return _show(state, version)
+        case events.Damaged(reason):
+            return _repaired(state, reason)
         case events.Configured():
             return _configured(state, event)
     if state.running is None or state.running.number != event.run:
@@ -91,6 +95,8 @@ def status(state: Refreshes) -> Status:
     settings = state.settings
     if not settings.is_enabled:
         return "disabled"
+    if state.damaged and state.running is None:
+        return "error"
     can_answer = state.version is not None or settings.ready_state == "on_registration"
     if state.running is not None:
         return "refreshing" if can_answer else "initializing"
@@ -114,6 +120,19 @@ def _asked(state: Refreshes, event: events.Asked) -> Outcome:
     return _begin(state, request)
 
 
+def _repaired(state: Refreshes, reason: str) -> Outcome:
+    """Load everything again where the source has it; once, since it is then tried again."""
+    if state.damaged:
+        return state, ()
+    state = replace(state, damaged=reason)
+    if not _is_automatic(state.settings):
+        return state, ()
+    request = Request(RefreshOverrides(refresh_mode="full"))
+    if state.running is not None:
+        return replace(state, waiting=request), ()
+    return _begin(state, request)
+
+
 def _reported(state: Refreshes, running: Run, event: events.OfRun) -> Outcome:
     match event:
         case events.Began(partitions=partitions):
@@ -122,7 +141,7 @@ def _reported(state: Refreshes, running: Run, event: events.OfRun) -> Outcome:
             done = max(running.done, min(done, running.partitions))
             return replace(state, running=replace(running, done=done)), ()
         case events.Succeeded(version=version):
-            shown, show = _show(replace(state, error="", failures=0), version)
+            shown, show = _show(replace(state, error="", failures=0, damaged=""), version)
             following, effects = _go_on(shown)
             return following, (*show, *effects)
         case events.Failed() if not running.is_stopping:

@@ -104,7 +104,7 @@ class Accelerations:
         """Keep nothing yet; with `asks_newest` statements read what others acknowledged."""
         self.counting = Counting(record)
         self._catalog = catalog
-        self._maker = Maker(dispatch, place)
+        self._maker = Maker(dispatch, place, self.damaged)
         self._versions = Versions(store, owner)
         self._results = results
         self._dispatch = dispatch
@@ -382,10 +382,26 @@ class Accelerations:
             f"dataset '{name}' is not accelerated; enable its 'acceleration' in the manifest"
         )
 
+    def damaged(self, name: TableName) -> None:
+        """Stored rows of a dataset cannot be read: load it again if its source has the rows."""
+        kept = self._kept.get(name)
+        if kept is None:
+            return
+        logger.error("stored rows of a dataset are damaged", extra={"dataset": name})
+        advice = "they are loaded again from its source"
+        if kept.feed is not None:
+            advice = (
+                "they came as changes, which cannot be loaded again: put the chunks of the result "
+                "store back from a backup, or send the rows again to a dataset of another name"
+            )
+        elif kept.plan.settings.refresh_mode == "disabled":
+            advice = "refreshes are disabled: enable them, so that it is loaded again"
+        kept.keeper.damaged(f"a part of its stored rows is damaged or missing; {advice}")
+
     def _tell(self, name: TableName, refreshes: Refreshes, _stored: Stored) -> None:
         error = None
-        if refreshes.error:
-            error = DatasetError("unavailable", f"dataset '{name}': {refreshes.error}")
+        if reason := refreshes.error or refreshes.damaged:
+            error = DatasetError("unavailable", f"dataset '{name}': {reason}")
         self._catalog.tell(name, status(refreshes), error)
 
 

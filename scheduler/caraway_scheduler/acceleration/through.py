@@ -14,6 +14,7 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.errors import (
     CarawayError,
+    DatasetDamagedError,
     QueryError,
     SourceNotReadError,
     TableNotFoundError,
@@ -65,6 +66,10 @@ class Accelerations(Protocol):
         """
         ...
 
+    def damaged(self, name: TableName) -> None:
+        """Stored rows of a dataset cannot be read."""
+        ...
+
     async def refreshed(self, name: TableName) -> None:
         """Have what is in the source of a dataset now read from the dataset.
 
@@ -103,6 +108,10 @@ class SourceDispatch:
             return await self._execute(query_id, statement)
         except TableNotFoundError as exc:
             raise self.explain_missing(exc) from exc
+        except DatasetDamagedError as exc:
+            if self._accelerations is not None:
+                self._accelerations.damaged(exc.table)
+            raise
 
     async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         known = self._accelerations

@@ -174,8 +174,8 @@ def _told(found: Standing) -> dict[str, Any]:
         }
     if refreshes.waiting is not None:
         told["is_asked_for_again"] = True
-    if refreshes.error:
-        told["error"] = refreshes.error
+    if error := refreshes.error or refreshes.damaged:
+        told["error"] = error
     return told
 
 

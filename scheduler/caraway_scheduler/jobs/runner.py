@@ -11,6 +11,7 @@ from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
     CatalogMovedError,
+    DatasetDamagedError,
     DatasetLoadingError,
     DiskFullError,
     OverloadedError,
@@ -179,7 +180,7 @@ class JobRunner:
             except (DatasetLoadingError, OverloadedError, ShuttingDownError) as exc:
                 # Refused before anything was done.
                 cause, patience_s = exc, _PATIENCE_S
-            except (DiskFullError, ResultStoreAwayError) as exc:
+            except (DatasetDamagedError, DiskFullError, ResultStoreAwayError) as exc:
                 if run.job.writes:
                     raise
                 cause, patience_s = exc, self._full_patience_s

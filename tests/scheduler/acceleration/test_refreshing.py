@@ -389,3 +389,21 @@ def test_what_holds_after_any_sequence_of_events() -> None:
         Machine,
         settings=hypothesis_settings(max_examples=150, stateful_step_count=30, deadline=None),
     )
+
+
+def test_damaged_rows_are_loaded_again_once() -> None:
+    damaged, effects = after(LOADED, events.Damaged("a chunk is gone"))
+    assert effects == [Begin(ONE, "full", None, 0.0)]
+    again, effects = after(damaged, events.Damaged("a chunk is gone"))
+    assert (again, effects) == (damaged, [])
+    mended, _ = after(damaged, events.Succeeded(ONE, 8))
+    assert (mended.damaged, refreshing.status(mended)) == ("", "ready")
+
+
+def test_damaged_rows_that_cannot_be_loaded_again_are_an_error() -> None:
+    settings = Settings(refresh_mode="changes")
+    damaged, effects = after(replace(LOADED, settings=settings), events.Damaged("gone"))
+    assert effects == []
+    assert refreshing.status(damaged) == "error"
+    failed, _ = after(LOADED, events.Damaged("gone"), events.Failed(ONE, "the source is away"))
+    assert refreshing.status(failed) == "error"

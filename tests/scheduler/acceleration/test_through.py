@@ -47,6 +47,9 @@ class Known:
     async def refreshed(self, name: TableName) -> None:
         self.refreshes.append(name)
 
+    def damaged(self, name: TableName) -> None:
+        pass
+
 
 async def _asked(sql: str, sources: Sources) -> tuple[list[dict[str, object]], Counting, Known]:
     inner, known = Counting(), Known(sources)
