@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import math
 import signal
 import socket
 import time
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from caraway_core import logs, ray_nodes, ready_pipe
 from caraway_core.data_directory import DataDirectory
@@ -13,6 +16,8 @@ from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
 from caraway_core.settings import Address, HeadOptions
 
 logger = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+_AGAIN_S = 1.0
 _REDIS_S = 120.0
 """Where both are new the Redis may need an image and a volume first, and kubelets start a head that
 ended meanwhile later and later."""
@@ -49,41 +54,68 @@ def run(options: HeadOptions) -> int:
 
 
 async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
+    """Keep a node until a signal; one that ends with its Redis is started again beside it."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     logger.info("head starts", extra={"address": str(options.address)})
-    stopping = asyncio.ensure_future(stop.wait())
-    starting = asyncio.ensure_future(_start(node_options))
-    await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-    if not starting.done():
-        starting.cancel()
-        await asyncio.wait((starting,))
-        return
-    node = await starting
-    logger.info("head is up", extra={"token_file": str(node_options.token_file)})
-    ready_pipe.write(
-        options.ready_fd, {"address": options.address, "token_file": node_options.token_file}
-    )
-    ending = asyncio.ensure_future(node.wait())
-    try:
-        await asyncio.wait((ending, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if ending.done() and not stop.is_set():
-            raise NodeFailedError(
-                f"Ray ended with exit code {ending.result()}; what it printed is in {node.output}"
-            )
-    finally:
-        stopping.cancel()
-        ending.cancel()
-        await node.stop()
+    patience_s, ready_fd = _REDIS_S, options.ready_fd
+    while not stop.is_set():
+        node = await _unless(stop, _start(node_options, patience_s))
+        if node is None:
+            return
+        try:
+            logger.info("head is up", extra={"token_file": str(node_options.token_file)})
+            facts = {"address": options.address, "token_file": node_options.token_file}
+            ready_pipe.write(ready_fd, facts)
+            ready_fd = None
+            code = await _unless(stop, node.wait())
+        finally:
+            await node.stop()
+        if code is None:
+            break
+        message = f"Ray ended with exit code {code}; what it printed is in {node.output}"
+        if node_options.store is None:
+            raise NodeFailedError(message)
+        # Its state is in the Redis, whose end is the usual reason: it goes on as the same head.
+        logger.warning("head starts again", extra={"cause": message})
+        patience_s = math.inf
+        await _unless(stop, asyncio.sleep(_AGAIN_S))
     logger.info("head has stopped")
 
 
-async def _start(options: NodeOptions) -> Node:
-    if options.store is not None:
-        await wait_for(options.store)
-    return await Node.start(options)
+async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+    """Return what the work does; None if the process was told to stop before."""
+    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        working.cancel()
+        await asyncio.wait((working,))
+        return None
+    finally:
+        stopping.cancel()
+
+
+async def _start(options: NodeOptions, patience_s: float) -> Node:
+    """Start a node once its Redis is there.
+
+    Raises:
+        CarawayError: the Redis is not there in time, or the first start fails.
+    """
+    while True:
+        if options.store is not None:
+            await wait_for(options.store, patience_s)
+        try:
+            return await Node.start(options)
+        except NodeFailedError as exc:
+            if patience_s != math.inf:
+                raise
+            # The Redis went again, or still loads what it holds.
+            logger.warning("head does not start yet", extra={"cause": exc.message})
+            await asyncio.sleep(_AGAIN_S)
 
 
 async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, pause_s: float = 1.0) -> None:
@@ -101,8 +133,9 @@ async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, pause_s: float
             if time.monotonic() + pause_s > deadline:
                 raise
             if is_first:
+                at_most_s = None if patience_s == math.inf else patience_s
                 logger.warning(
-                    "waits for the Redis", extra={"at_most_s": patience_s, "cause": exc.message}
+                    "waits for the Redis", extra={"at_most_s": at_most_s, "cause": exc.message}
                 )
             is_first = False
         await asyncio.sleep(pause_s)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from caraway_core import cores, logs, ray_nodes
+from caraway_core import cores, exiting, logs, ray_nodes
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import ExecutorId
 from caraway_core.manifest import memory
@@ -57,6 +57,7 @@ async def _serve(options: ExecutorOptions, plan: _Plan) -> int:
         options.drain_timeout_s,
         options.ready_fd,
     )
+    supervisor.bound_end = exiting.bound
     with ProbeServer(options.metrics, supervisor.seen) as probes:
         supervisor.metrics = probes.address
         await supervisor.run()

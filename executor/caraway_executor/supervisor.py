@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from caraway_core import ray_nodes, ready_pipe
+from caraway_core import exiting, ray_nodes, ready_pipe
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.fleet import Description
 from caraway_core.protocols.wire import Standing
@@ -26,6 +26,9 @@ _DEPLOY_S = 60.0
 _HUNG_S = 60.0
 """An actor that did not answer for so long is replaced; Ray notices what has ended, not this."""
 _LEAVE_S = 5.0
+_END_S = 20.0
+_ALONE_S = 2.0
+"""How long the end may take once nothing is to be waited for, with the head and without."""
 _DELAYS_S = (1.0, 2.0, 5.0, 10.0)
 
 
@@ -51,6 +54,9 @@ class Supervisor:
         self._keeper = Keeper(identity.executor_id)
         self._refusal = ""
         self._served = False
+        self._is_alone = False
+        self.bound_end: Callable[[float], object] = lambda _within_s: None
+        """Ends the process after so long; not where it is somebody else's."""
         self.metrics: Address | None = None
         self.seen = Seen()
 
@@ -115,7 +121,10 @@ class Supervisor:
         self._served = True
         await self._watch(node)
         if self._stopping.is_set():
-            await self._drain()
+            head = self._node_options.head
+            self._is_alone = not await exiting.unless_gone(self._drain(), head)
+            # Ray's calls wait for a head that is gone, and so would Python for their threads.
+            self.bound_end(_ALONE_S if self._is_alone else _END_S)
         await asyncio.to_thread(self._keeper.end)
 
     async def _watch(self, node: Node) -> None:

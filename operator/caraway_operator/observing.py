@@ -26,6 +26,11 @@ def observed(objects: Objects, facts: Facts) -> Facts:
     )
 
 
+def as_told(facts: Facts) -> Facts:
+    """Measure what runs by what it is told to be, while nobody knows what is wanted."""
+    return replace(facts, wish={part: there.replicas for part, there in facts.sets.items()})
+
+
 def claims(objects: Objects, facts: Facts) -> list[Object]:
     """Return the claims of the cluster's pods."""
     there = objects.of(facts.namespace, facts.name)

@@ -4,7 +4,7 @@ Whoever starts anew goes on from here. It is of no use to anybody else, and may 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from caraway_operator.scaling.draining import Drain
@@ -22,6 +22,8 @@ class Progress:
     """What a rollout waits for, and since when."""
     was_ready: bool = False
     """Whether everything ever was as it should be."""
+    full: Mapping[str, int] = field(default_factory=dict)
+    """Pods by component when everything was last as it should be: fewer is a loss."""
 
 
 def read(found: object) -> Progress:
@@ -36,6 +38,7 @@ def read(found: object) -> Progress:
         step=str(found.get("step") or ""),
         since=_seconds(found.get("since")),
         was_ready=found.get("wasReady") is True,
+        full=_counts(found.get("full")),
     )
 
 
@@ -54,6 +57,8 @@ def written(progress: Progress) -> dict[str, Any] | None:
         found |= {"step": progress.step, "since": int(progress.since)}
     if progress.was_ready:
         found["wasReady"] = True
+    if progress.full:
+        found["full"] = dict(progress.full)
     return found or None
 
 
@@ -68,3 +73,9 @@ def _drain(found: Mapping[str, Any]) -> Drain | None:
 # Any: what a status holds.
 def _seconds(found: Any) -> float:
     return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _counts(found: Any) -> dict[str, int]:
+    if not isinstance(found, Mapping):
+        return {}
+    return {str(key): count for key, count in found.items() if isinstance(count, int)}

@@ -119,8 +119,7 @@ class Reader:
 
 def _invalid(base: Facts, problems: Sequence[object]) -> Facts:
     # What runs is left as it is, and measured by what it is told to be.
-    wish = {component: there.replicas for component, there in base.sets.items()}
-    return replace(base, problems=[str(each) for each in problems], is_taken=False, wish=wish)
+    return replace(base, problems=[str(each) for each in problems], is_taken=False)
 
 
 def _image(wanted: Wanted) -> str:

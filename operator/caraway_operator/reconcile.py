@@ -103,22 +103,22 @@ class Reconciler:
         if metadata.get("deletionTimestamp"):
             # Kubernetes removes what the cluster owns; nothing is made any more.
             return await self._say(cluster, kept, replace(base, is_leaving=True), doing, RESYNC_S)
-        base = observing.observed(self._objects, base)
+        base = observing.as_told(observing.observed(self._objects, base))
         try:
             read = await self._reader.read(cluster, kept, base)
         except errors.KubeError as error:
             facts = replace(base, failures=[error.message], is_taken=False,
-                            was_ready=doing.was_ready)  # fmt: skip
+                            was_ready=doing.was_ready, full=doing.full)  # fmt: skip
             await self._say(cluster, kept, facts, doing, RESYNC_S)
             return Outcome(_SOON_S, failed=True)
         if read.wanted is None:
-            facts = replace(read.facts, was_ready=doing.was_ready)
+            facts = replace(read.facts, was_ready=doing.was_ready, full=doing.full)
             for problem in (*facts.problems, *facts.refused):
                 await self._recorder.tell(
                     cluster, Happening("SpecRefused", problem, "Check", "Warning")
                 )
             return await self._say(cluster, kept, facts, doing, FRESH_S)
-        facts = replace(read.facts, was_ready=doing.was_ready)
+        facts = replace(read.facts, was_ready=doing.was_ready, full=doing.full)
         if read.wanted.spec.paused:
             return await self._say(cluster, kept, replace(facts, is_paused=True), doing, RESYNC_S)
         return await self._act(cluster, kept, read, facts, doing)
@@ -148,8 +148,11 @@ class Reconciler:
         failures += await self._drain_and_evict(kept, facts, decided)
         facts = replace(facts, failures=failures, unreachable=_unreachable(written))
         facts = observing.observed(self._objects, facts)
+        is_ready = status.is_ready(facts)
         doing = replace(
-            decided.progress, was_ready=decided.progress.was_ready or status.is_ready(facts)
+            decided.progress,
+            was_ready=decided.progress.was_ready or is_ready,
+            full=dict(facts.wish) if is_ready else decided.progress.full,
         )
         outcome = await self._say(
             cluster, kept, facts, doing, _again_s(wanted.spec, decided, written, failures)

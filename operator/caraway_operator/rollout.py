@@ -1,6 +1,6 @@
 """A new template of pods, one step at a time, so that no query fails: a pure decision.
 
-The order is: one executor, the schedulers, the other executors one by one, the head, the state. The
+The order is: one executor, the schedulers, the other executors one by one, the state, the head. The
 first executor shows whether the new pods come up at all, and an executor of another version of the
 protocol is of use to new schedulers only: they find it ready, take over, and the rest follows.
 Whatever does not come up stops the rollout there; what was not replaced yet goes on serving.
@@ -84,11 +84,12 @@ def decide(scene: Scene) -> Rollout:
         # New executors may be of use to new schedulers only, so those come first.
         executors = _paused(scene, executors, "the schedulers")
     others_done = schedulers_done and not executors.is_active and _is_complete(scene, EXECUTOR)
-    if HEAD in pending and not others_done and _serves(scene, HEAD):
-        hold.add(HEAD)
-    head_done = others_done and HEAD not in pending and _is_complete(scene, HEAD)
-    if STATE in pending and not head_done and _serves(scene, STATE):
+    if STATE in pending and not others_done and _serves(scene, STATE):
         hold.add(STATE)
+    # The head keeps what it knows in the state: so it starts once, beside a state that is there.
+    state_done = others_done and STATE not in pending and _is_complete(scene, STATE)
+    if HEAD in pending and not state_done and _serves(scene, HEAD):
+        hold.add(HEAD)
     found = replace(
         executors,
         hold=frozenset(hold),
@@ -202,7 +203,7 @@ def _told(scene: Scene, rollout: Rollout, pending: Collection[str]) -> Rollout:
     """Add what is waited for, since when, and whether that is too long."""
     step, message, trouble = rollout.step, rollout.message, rollout.trouble
     is_active = rollout.is_active or bool(pending)
-    for component in (SCHEDULER, HEAD, STATE):
+    for component in (SCHEDULER, STATE, HEAD):
         there = scene.sets.get(component)
         if there is None or component in rollout.hold or trouble:
             continue
@@ -218,7 +219,7 @@ def _told(scene: Scene, rollout: Rollout, pending: Collection[str]) -> Rollout:
         return rollout
     if not step:
         # What is held back waits for pods that are new already, and not there or not ready yet.
-        late = next((c for c in (SCHEDULER, EXECUTOR, HEAD) if not _is_complete(scene, c)), STATE)
+        late = next((c for c in (SCHEDULER, EXECUTOR, STATE) if not _is_complete(scene, c)), HEAD)
         step, message = f"{late}:ready", f"waits for the {late} to be ready"
     since = scene.since if step == scene.step else scene.now
     if trouble is None and scene.now - since >= scene.deadline_s:

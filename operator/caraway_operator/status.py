@@ -43,6 +43,8 @@ class Facts:
     is_scaling: bool = False
     scaling: str = ""
     was_ready: bool = False
+    full: Mapping[str, int] = field(default_factory=dict)
+    """Pods by component when everything was last as it should be."""
     is_tls: bool = False
     image: str = ""
     version: str = ""
@@ -136,14 +138,19 @@ def _phase(facts: Facts) -> _Said:
     if facts.unreachable:
         return _Said("Degraded", _unreachable(facts))
     serves = _serves(facts)
+    if trouble and trouble.reason in _PENDING and serves and not _has_lost(facts):
+        # Pods that were only just asked for wait for room, or for a volume.
+        return _Said("Scaling", trouble.message)
     if trouble or not serves:
         message = trouble.message if trouble else "no executor, or no scheduler, is ready"
         return _Said("Degraded" if serves else "Failed", message)
     if facts.is_rolling:
         return _Said("RollingOut", facts.rollout)
-    if facts.is_scaling or _is_counting(facts):
-        return _Said("Scaling", facts.scaling or "executors start or stop")
-    if missing := _missing(facts):
+    missing = _missing(facts)
+    if facts.is_scaling or _is_counting(facts) or (missing and not _has_lost(facts)):
+        waiting = f"waits for: {', '.join(missing)}" if missing else "executors start or stop"
+        return _Said("Scaling", facts.scaling or waiting)
+    if missing:
         return _Said("Degraded", f"not ready: {', '.join(missing)}")
     return _Said("Scaling", "pods that are not needed any more stop")
 
@@ -184,9 +191,25 @@ def _conditions(facts: Facts, said: _Said) -> list[dict[str, Any]]:
         )))  # fmt: skip
     elif facts.is_rolling:
         conditions.append(_condition("RolledOut", False, "InProgress", facts.rollout))
+    elif missing := _not_rolled_out(facts):
+        conditions.append(_condition("RolledOut", False, said.phase, missing))
     else:
         conditions.append(_condition("RolledOut", True, "Complete", ""))
     return conditions
+
+
+def _not_rolled_out(facts: Facts) -> str:
+    """Say what has no pod of the newest template; empty if nothing."""
+    if facts.is_stopped or not any(facts.wish.values()):
+        return "no pods run"
+    if not facts.was_ready and not is_ready(facts):
+        return "not everything was ready yet"
+    without = [
+        part
+        for part, wanted in facts.wish.items()
+        if wanted and (part not in facts.sets or not facts.sets[part].updated)
+    ]
+    return f"no pods of: {', '.join(without)}" if without else ""
 
 
 def _limits(facts: Facts) -> dict[str, Any]:
@@ -242,6 +265,15 @@ def _serves(facts: Facts) -> bool:
         return not facts.wish.get(component) or (there is not None and there.ready > 0)
 
     return has_ready(SCHEDULER) and has_ready(EXECUTOR)
+
+
+def _has_lost(facts: Facts) -> bool:
+    """Tell whether fewer pods are ready than were when everything was as it should be."""
+    full = facts.full or facts.wish
+    return any(
+        (facts.sets[part].ready if part in facts.sets else 0) < min(full.get(part, 0), wanted)
+        for part, wanted in facts.wish.items()
+    )
 
 
 def _is_counting(facts: Facts) -> bool:

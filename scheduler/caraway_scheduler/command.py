@@ -6,7 +6,7 @@ from pathlib import Path
 
 import uvloop
 
-from caraway_core import logs, ray_nodes
+from caraway_core import exiting, logs, ray_nodes
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.settings import RunOptions, SchedulerOptions
@@ -44,6 +44,7 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     async def serve() -> None:
         # It announces on standard output, which Ray uses as well from here on.
         runtime = Runtime(options, manifest, joining)
+        runtime.bound_end = exiting.bound
         with (
             DataDirectory(options.data_dir) as data,
             ray_nodes.diverted(data.path / "ray" / "driver.log") as stderr,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
+from caraway_core import exiting, ready_pipe
 from caraway_core import manifest as manifests
-from caraway_core import ready_pipe
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import Manifest, SecretResolver
@@ -31,6 +31,9 @@ from caraway_scheduler.tls import Certificate
 logger = logging.getLogger(__name__)
 _CERTIFICATE_CHECK_S = 2.0
 _FLIGHT_STOP_S = 2.0
+_END_S = 15.0
+_ALONE_S = 4.0
+"""How long the end may take once nothing is to be waited for, with the head and without."""
 
 
 class Runtime:
@@ -44,6 +47,8 @@ class Runtime:
         self._manifest = manifest
         self._announcer = Announcer(sys.stdout if options.log_format == "text" else None)
         self._servers: list[HttpServer] = []
+        self.bound_end: Callable[[float], object] = lambda _within_s: None
+        """Ends the process after so long; not where it is somebody else's."""
         self._stop_requested = asyncio.Event()
         self._reload_requested = asyncio.Event()
 
@@ -228,7 +233,13 @@ class Runtime:
         under_way = {"active_queries": len(services.queries.active), "jobs": jobs.foreman.running}
         logger.info("stopping", extra=under_way)
         timeout_s = self._manifest.runtime.shutdown_timeout_s
-        await asyncio.gather(services.queries.stop(timeout_s), jobs.stop(timeout_s))
+        ending = asyncio.gather(services.queries.stop(timeout_s), jobs.stop(timeout_s))
+        if self._joining is None:
+            await ending
+        else:
+            has_head = await exiting.unless_gone(ending, self._joining.join.head)
+            # Ray's calls wait for a head that is gone, and so would Python for their threads.
+            self.bound_end(_END_S if has_head else _ALONE_S)
         for server in self._servers:
             server.stop()
 

@@ -1,13 +1,18 @@
 """A head whose Redis is not there yet."""
 
+import asyncio
 import logging
+import os
+import signal
 import socket
+from pathlib import Path
 
 import pytest
 
 from caraway_cluster import head
 from caraway_core.errors import CarawayError
-from caraway_core.ray_nodes import GcsStore
+from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
+from caraway_core.settings import Address, HeadOptions
 
 
 async def test_redis_that_starts_late_is_waited_for(
@@ -32,3 +37,70 @@ async def test_wait_for_redis_is_bounded_and_says_where_it_should_be() -> None:
         port = held.getsockname()[1]
         with pytest.raises(CarawayError, match=f"cannot reach the Redis at 127.0.0.1:{port}"):
             await head.wait_for(GcsStore(f"127.0.0.1:{port}"), patience_s=0)
+
+
+class FakeNode:
+    """A node that ends at once, or that ends this process's head when it is waited for."""
+
+    output = Path("ray.log")
+
+    def __init__(self, code: int | None) -> None:
+        self.code = code
+        self.is_stopped = False
+
+    async def wait(self) -> int:
+        if self.code is not None:
+            return self.code
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+        raise AssertionError("unreachable")
+
+    async def stop(self) -> None:
+        self.is_stopped = True
+
+
+def options(folder: Path, store: GcsStore | None) -> tuple[NodeOptions, HeadOptions]:
+    address = Address("127.0.0.1", 0)
+    node = NodeOptions(head=address, joins=False, node_ip=None, cores=0, object_store_bytes=0,
+                       folder=folder, token_file=folder / "token", store=store)  # fmt: skip
+    return node, HeadOptions(address=address, data_dir=folder)
+
+
+async def test_a_head_that_ends_with_its_redis_starts_again_in_the_same_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nodes: list[FakeNode | NodeFailedError] = [
+        FakeNode(1), NodeFailedError("Redis is loading"), FakeNode(1), FakeNode(None)
+    ]  # fmt: skip
+    left, waited = list(nodes), 0
+
+    async def start(_: NodeOptions) -> FakeNode:
+        found = left.pop(0)
+        if isinstance(found, NodeFailedError):
+            raise found
+        return found
+
+    def require(_store: GcsStore) -> None:
+        nonlocal waited
+        waited += 1
+
+    monkeypatch.setattr(head, "_AGAIN_S", 0)
+    monkeypatch.setattr(Node, "start", start)
+    monkeypatch.setattr(GcsStore, "require", require)
+
+    await head._serve(*options(tmp_path, GcsStore("redis.test:6379")))
+
+    assert (left, waited) == ([], 4)
+    assert all(each.is_stopped for each in nodes if isinstance(each, FakeNode))
+
+
+async def test_a_head_without_a_redis_ends_with_its_node(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def start(_: NodeOptions) -> FakeNode:
+        return FakeNode(1)
+
+    monkeypatch.setattr(Node, "start", start)
+
+    with pytest.raises(NodeFailedError, match="exit code 1"):
+        await head._serve(*options(tmp_path, None))

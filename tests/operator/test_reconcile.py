@@ -178,7 +178,8 @@ async def test_a_paused_cluster_is_left_as_it_is() -> None:
         await at.look()
 
         assert (at.status()["phase"], at.replicas()) == ("Paused", 2)
-        assert len(at.api.log) == before
+        assert (at.status()["executorsReady"], at.status()["executor"]["wanted"]) == ("2/2", 2)
+        assert all("status" in line for line in at.api.log[before:])
 
 
 async def test_a_stopped_cluster_has_no_pods_and_comes_back() -> None:
@@ -305,3 +306,36 @@ def unknown(value: Any, schema: Any, path: str = "status") -> list[str]:
     if isinstance(value, list):
         return [each for one in value for each in unknown(one, schema["items"], f"{path}[]")]
     return []
+
+
+async def test_scaling_up_is_progress_and_a_loss_is_not() -> None:
+    async with bench() as at:
+        at.create(executor={"replicas": 2})
+        await at.settle()
+        pending = {"waiting": {"reason": "ContainerCreating"}}
+        at.controllers.ill = lambda pod: pending if pod["metadata"]["name"][-1] == "2" else None
+        at.change(executor={"replicas": 3}, scheduler={"replicas": 2})
+        for _ in range(3):
+            await at.turn()
+        assert (at.status()["phase"], at.status()["executorsReady"]) == ("Scaling", "2/3")
+
+        at.controllers.ill = lambda pod: (
+            pending if "-executor-" in pod["metadata"]["name"] else None
+        )
+        for _ in range(3):
+            await at.turn()
+        assert at.status()["phase"] == "Failed"
+
+
+async def test_nothing_is_rolled_out_without_pods() -> None:
+    async with bench() as at:
+        at.create()
+        await at.look()
+        assert at.condition("RolledOut")["status"] == "False"
+        await at.settle()
+        assert at.condition("RolledOut")["status"] == "True"
+
+        at.change(stopped=True)
+        await at.settle()
+
+        assert (at.status()["phase"], at.condition("RolledOut")["status"]) == ("Stopped", "False")

@@ -38,10 +38,10 @@ async def test_an_image_is_rolled_out_one_executor_at_a_time() -> None:
                 and at.api.get("Pod", name)["status"]["conditions"][0]["status"] == "True"
             ]
             assert len(ready) >= 1
-            if at.status()["phase"] == "Ready" and images(at, "state") == ["2"]:
+            if at.status()["phase"] == "Ready" and images(at, "head") == ["2"]:
                 break
 
-        for part in ("executor", "scheduler", "head", "state"):
+        for part in ("executor", "scheduler", "state", "head"):
             assert set(images(at, part)) == {"2"}
         assert at.link.asked == ["drain shop-executor-1", "drain shop-executor-0"]
         assert at.condition("RolledOut")["status"] == "True"
@@ -60,7 +60,7 @@ async def test_where_pods_take_their_time_nothing_is_removed_and_no_rollout_is_s
             await at.turn()
             told = at.condition("RolledOut")
             stops += [told] if told["message"].startswith("stopped") else []
-            if at.status()["phase"] == "Ready" and images(at, "state") == ["2"]:
+            if at.status()["phase"] == "Ready" and images(at, "head") == ["2"]:
                 break
 
         assert {part: set(images(at, part)) for part in ("executor", "state")} == {
@@ -116,7 +116,7 @@ async def test_a_new_operator_goes_on_with_a_rollout() -> None:
         for _ in range(60):
             await at.turn()
             at.restart()
-            if at.status()["phase"] == "Ready" and images(at, "state") == ["2"]:
+            if at.status()["phase"] == "Ready" and images(at, "head") == ["2"]:
                 break
 
         assert set(images(at, "executor")) == {"2"}

@@ -129,12 +129,12 @@ def test_nothing_happens_without_a_change() -> None:
     assert rollout.decide(Sim().scene()) == Rollout()
 
 
-def test_one_executor_then_schedulers_then_the_others_then_head_then_state() -> None:
+def test_one_executor_then_schedulers_then_the_others_then_state_then_head() -> None:
     sim = Sim(wanted="new")
 
     found = sim.run()
 
-    assert sim.log == ["2", SCHEDULER, "1", "0", HEAD, STATE]
+    assert sim.log == ["2", SCHEDULER, "1", "0", STATE, HEAD]
     assert found == Rollout()
 
 
@@ -143,7 +143,7 @@ def test_executors_of_another_version_of_the_protocol_follow_the_schedulers() ->
 
     sim.run()
 
-    assert sim.log == ["2", SCHEDULER, "1", "0", HEAD, STATE]
+    assert sim.log == ["2", SCHEDULER, "1", "0", STATE, HEAD]
 
 
 def test_a_bad_template_stops_at_the_first_executor_and_says_why() -> None:
@@ -174,7 +174,7 @@ def test_the_way_on_from_a_bad_template_replaces_the_broken_one_first() -> None:
 
     sim.run()
 
-    assert sim.log == ["2", "2", SCHEDULER, "1", "0", HEAD, STATE]
+    assert sim.log == ["2", "2", SCHEDULER, "1", "0", STATE, HEAD]
 
 
 def test_a_cluster_that_never_worked_is_replaced_at_once() -> None:
@@ -192,7 +192,7 @@ def test_a_single_executor_is_joined_by_another_one_first() -> None:
 
     sim.run()
 
-    assert sim.log == ["1", SCHEDULER, "0", HEAD, STATE]
+    assert sim.log == ["1", SCHEDULER, "0", STATE, HEAD]
 
 
 def test_a_change_in_the_middle_begins_anew() -> None:

@@ -13,9 +13,9 @@ from caraway_operator.manifests import (
 from caraway_operator.manifests.meta import Object, metadata
 from caraway_operator.manifests.wanted import Wanted
 
-_GOODBYE_S = 10
+_GOODBYE_S = 5
 """Routers go on sending for a moment to a pod that is told to stop; it serves meanwhile."""
-_MARGIN_S = 20
+_MARGIN_S = 25
 
 
 def objects(wanted: Wanted) -> list[Object]:

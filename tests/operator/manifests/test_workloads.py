@@ -234,7 +234,7 @@ def test_schedulers_by_default() -> None:
         {"name": "CARAWAY_STATE", "value": "redis://:$(REDIS_PASSWORD)@demo-state:6379"},
     ]
     # 30 s of the manifest's shutdown_timeout, the time of preStop, and some to spare.
-    assert only["lifecycle"] == {"preStop": {"sleep": {"seconds": 10}}}
+    assert only["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
     assert template["spec"]["terminationGracePeriodSeconds"] == 60
 
 

@@ -1,0 +1,73 @@
+"""Ends a process in time although libraries of other people hold its threads.
+
+Ray waits for a head that is gone for up to two minutes, in calls that cannot be interrupted, and
+Python waits for their threads before it ends.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+
+from caraway_core.settings import Address
+
+logger = logging.getLogger(__name__)
+_CHECK_S = 0.5
+_GONE_S = 3.0
+_CONNECT_S = 1.0
+
+
+def bound(within_s: float, code: int = 0) -> threading.Timer:
+    """End the process after this long, unless it has ended by itself or the timer is cancelled."""
+
+    def end() -> None:
+        logger.warning("the process did not end by itself", extra={"within_s": within_s})
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(code)
+
+    timer = threading.Timer(within_s, end)
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+async def unless_gone(
+    work: Awaitable[object],
+    head: Address,
+    answers: Callable[[Address], bool] | None = None,
+    for_s: float = _GONE_S,
+) -> bool:
+    """Await the work, but not once the head of the cluster is gone; returns whether it is done.
+
+    A cluster that is deleted has nobody left to finish anything for. A head that is only replaced
+    may cost the work of the moment, which is then run again elsewhere.
+    """
+    working = asyncio.ensure_future(work)
+    probe = answers or listens
+    last = time.monotonic()
+    try:
+        while time.monotonic() - last < for_s:
+            await asyncio.wait((working,), timeout=_CHECK_S)
+            if working.done():
+                await working
+                return True
+            if await asyncio.to_thread(probe, head):
+                last = time.monotonic()
+        logger.warning("the head is gone: nothing is waited for", extra={"head": str(head)})
+        return False
+    finally:
+        working.cancel()
+
+
+def listens(address: Address) -> bool:
+    """Tell whether somebody listens there; the name is looked up each time."""
+    try:
+        socket.create_connection((address.host, address.port), _CONNECT_S).close()
+    except OSError:
+        return False
+    return True
