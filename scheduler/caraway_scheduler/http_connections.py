@@ -16,8 +16,10 @@ _HEAD_BYTES = 64 * 1024
 _TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
 
 
-def bounded(most_connections: int, head_timeout_s: float) -> Callable[..., asyncio.Protocol]:
-    """Return what makes the protocol of one connection."""
+def bounded(
+    most_connections: int, head_timeout_s: float, is_draining: Callable[[], bool] = lambda: False
+) -> Callable[..., asyncio.Protocol]:
+    """Return what makes the protocol of one connection; while draining each has one request."""
 
     def make(
         config: Config,
@@ -28,6 +30,7 @@ def bounded(most_connections: int, head_timeout_s: float) -> Callable[..., async
         protocol = BoundedProtocol(config, server_state, app_state, _loop)
         protocol.most_connections = most_connections
         protocol.head_timeout_s = head_timeout_s
+        protocol.is_draining = is_draining
         return protocol
 
     return make
@@ -38,6 +41,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     most_connections = 0
     head_timeout_s = 0.0
+    is_draining: Callable[[], bool] = staticmethod(lambda: False)
     _timer: asyncio.TimerHandle | None = None
     _is_in_head = False
     _head_bytes = 0
@@ -76,6 +80,9 @@ class BoundedProtocol(HttpToolsProtocol):
         self._is_in_head = False
         self._end()
         super().on_headers_complete()
+        if self.is_draining() and self.cycle is not None:
+            # A client that kept the connection would ask this process again, and not another one.
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         self._end()

@@ -58,9 +58,12 @@ class HttpServer(uvicorn.Server):
         most_connections: int = _MOST_CONNECTIONS,
         head_timeout_s: float = _HEAD_TIMEOUT_S,
     ) -> None:
+        self._is_draining = False
         config = uvicorn.Config(
             app,
-            http=http_connections.bounded(most_connections, head_timeout_s),  # type: ignore[arg-type] # it makes protocols, as the class does
+            http=http_connections.bounded(  # type: ignore[arg-type] # it makes protocols, as the class does
+                most_connections, head_timeout_s, lambda: self._is_draining
+            ),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -83,6 +86,12 @@ class HttpServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.is_up.set()
+
+    def drain(self) -> None:
+        """Close kept connections, each after the request that it may be answering."""
+        self._is_draining = True
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
 
     def stop(self, *, now: bool = False) -> None:
         self.should_exit = True

@@ -232,6 +232,8 @@ class Runtime:
         self._announcer.stopping()
         under_way = {"active_queries": len(services.queries.active), "jobs": jobs.foreman.running}
         logger.info("stopping", extra=under_way)
+        for server in self._servers:
+            server.drain()
         timeout_s = self._manifest.runtime.shutdown_timeout_s
         ending = asyncio.gather(services.queries.stop(timeout_s), jobs.stop(timeout_s))
         if self._joining is None:

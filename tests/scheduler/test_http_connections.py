@@ -128,3 +128,37 @@ async def test_pipelined_requests_and_slow_bodies_are_served() -> None:
         got = await answer(port, WHOLE + WHOLE, post, b"abc", b"def")
         assert got.count(b"HTTP/1.1 200 OK") == 3
         assert got.endswith(b"\r\n\r\n6")
+
+
+async def test_a_server_that_drains_closes_kept_connections_and_takes_one_request_of_new_ones() -> (
+    None
+):
+    async with served(LONG_S) as (server, port), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(WHOLE)
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert b"connection: close" not in head
+        assert await reader.readexactly(1) == b"0"
+
+        server.drain()
+
+        assert await reader.read() == b""
+        writer.close()
+        # The server closes, though the client would keep it.
+        assert b"connection: close" in await answer(port, WHOLE)
+
+
+async def test_a_request_under_way_is_answered_while_the_server_drains() -> None:
+    async with served(LONG_S) as (server, port), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\na")
+        while not server.server_state.tasks:
+            await asyncio.sleep(0)
+
+        server.drain()
+        writer.write(b"bc")
+
+        found = await reader.read()
+        assert found.startswith(b"HTTP/1.1 200") and found.endswith(b"3")
+        assert b"connection: close" in found
+        writer.close()
