@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
-from datafusion.catalog import Schema, Table
 
 from caraway_core.ids import TableName
 from caraway_engine import spilling
 
 CATALOG = "caraway"
+PUBLIC = "public"
 _MOST_RESERVED_BYTES = 10 * 1024 * 1024
 _PRODUCTS_SHARE = 0.25
-"""Contexts cannot share a memory pool, so the limit is divided between the two."""
+"""Of the memory limit: products have a pool of their own, so that they starve nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +28,37 @@ class EngineSettings:
     """Takes copies of stored chunks that lie elsewhere."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What makes contexts that share memory; 0 bytes are no limit."""
+
+    runtime: RuntimeEnvBuilder
+    size_bytes: int = 0
+
+
+class Pools:
+    """Memory of statements, which sessions share: each may be kept by statements for long.
+
+    Contexts made with one `RuntimeEnvBuilder` have one memory pool.
+    """
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.main = _pool(settings, 1 - _PRODUCTS_SHARE)
+        self.serial = _pool(settings, _PRODUCTS_SHARE)
+
+
 class Contexts:
     """The contexts of one session, in each of which are the same tables."""
 
-    def __init__(self, settings: EngineSettings, *, measured: bool) -> None:
+    def __init__(
+        self, settings: EngineSettings, *, measured: bool, pools: Pools | None = None
+    ) -> None:
+        pools = pools or Pools(settings)
         self._partitions = settings.target_partitions
-        self.main = new(settings, settings.target_partitions, 1 - _PRODUCTS_SHARE, measured)
+        self.main = new(settings, settings.target_partitions, pools.main, measured)
         # Products run in one partition: DataFusion does not stop them at once, and each partition
         # of one that nobody wants any more holds a worker thread. See docs/decisions/0002.
-        self.serial = new(settings, 1, _PRODUCTS_SHARE, measured)
+        self.serial = new(settings, 1, pools.serial, measured)
         # These only plan: in them no statistics of whole files get into the plan of a share.
         self.unmeasured = {
             self.main: without_statistics(settings.target_partitions),
@@ -51,13 +73,10 @@ class Contexts:
         return without_statistics(self._partitions)
 
 
-def register(context: SessionContext, name: TableName, table: Table) -> None:
-    """Make a table known under the name that statements have for it."""
+def place(name: TableName) -> tuple[str, str]:
+    """Return the schema of a table, and its name there."""
     schema_name, _, bare = name.rpartition(".")
-    catalog = context.catalog(CATALOG)
-    if schema_name and schema_name not in catalog.schema_names():
-        catalog.register_schema(schema_name, Schema.memory_schema())
-    catalog.schema(schema_name or "public").register_table(bare, table)
+    return schema_name or PUBLIC, bare
 
 
 def quoted(table: TableName) -> str:
@@ -66,7 +85,16 @@ def quoted(table: TableName) -> str:
     return f'"{schema_name or "public"}"."{bare}"'
 
 
-def new(settings: EngineSettings, partitions: int, share: float, measured: bool) -> SessionContext:
+def _pool(settings: EngineSettings, share: float) -> Pool:
+    runtime, size_bytes = RuntimeEnvBuilder(), int((settings.memory_limit_bytes or 0) * share)
+    if size_bytes:
+        runtime = runtime.with_fair_spill_pool(size_bytes)
+    if settings.temp_directory:
+        runtime = runtime.with_temp_file_path(spilling.folder(settings.temp_directory))
+    return Pool(runtime, size_bytes)
+
+
+def new(settings: EngineSettings, partitions: int, pool: Pool, measured: bool) -> SessionContext:
     config = (
         SessionConfig()
         .with_default_catalog_and_schema(CATALOG, "public")
@@ -83,20 +111,15 @@ def new(settings: EngineSettings, partitions: int, share: float, measured: bool)
     if partitions == 1:
         # It would sort the partitions that a table has anyway each by itself, and merge them.
         config = config.set("datafusion.optimizer.repartition_sorts", "false")
-    runtime = RuntimeEnvBuilder()
-    if settings.memory_limit_bytes:
-        pool_bytes = int(settings.memory_limit_bytes * share)
-        runtime = runtime.with_fair_spill_pool(pool_bytes)
+    if pool.size_bytes:
         # Each sort of a statement sets so much aside to merge with, whatever there is in all.
-        reserved = min(_MOST_RESERVED_BYTES, pool_bytes // 16)
+        reserved = min(_MOST_RESERVED_BYTES, pool.size_bytes // 16)
         config = config.set("datafusion.execution.sort_spill_reservation_bytes", str(reserved))
-    if settings.temp_directory:
-        runtime = runtime.with_temp_file_path(spilling.folder(settings.temp_directory))
-    context = SessionContext(config, runtime)
+    context = SessionContext(config, pool.runtime)
     # The default keeps a folder's listing for ever, so new files would never be seen.
     context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
     return context
 
 
 def without_statistics(partitions: int) -> SessionContext:
-    return new(EngineSettings(partitions), partitions, 1, measured=False)
+    return new(EngineSettings(partitions), partitions, Pool(RuntimeEnvBuilder()), measured=False)

@@ -24,12 +24,14 @@ from caraway_engine import (
     tables,
     viewing,
 )
-from caraway_engine.contexts import CATALOG, Contexts, EngineSettings
+from caraway_engine.contexts import CATALOG, PUBLIC, Contexts, EngineSettings, Pools
 from caraway_engine.held import Chunks, NoChunks
 from caraway_engine.plan_facts import PlanFacts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
+from caraway_engine.table_schemas import TableSchema
 from caraway_engine.versions import Versions
 
+_INPUTS = f"{INPUT_SCHEMA}."
 READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
 
@@ -40,17 +42,27 @@ class Registered:
     """
 
     def __init__(
-        self, settings: EngineSettings, snapshot: CatalogSnapshot, chunks: Chunks | None
+        self,
+        settings: EngineSettings,
+        snapshot: CatalogSnapshot,
+        chunks: Chunks | None,
+        pools: Pools | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.installed: dict[TableName, tuple[TableSpec, Table]] = {}
         self.views: dict[TableName, tuple[str, frozenset[TableName]]] = {}
         self.versions = Versions(chunks or NoChunks(), settings.target_partitions)
         self.inputs = fragments.Inputs()
+        self.failed: frozenset[TableName] = frozenset()
+        self._schemas: dict[str, TableSchema] = {
+            PUBLIC: TableSchema(),
+            SOURCE_SCHEMA: viewing.SourceSchema(),
+        }
+        self._stores: dict[str, FilesTable] = {}
+        """For each object store a table that is read from it."""
         self.unmeasured = _unmeasured(snapshot.tables)
-        self.contexts = Contexts(settings, measured=not self.unmeasured)
+        self.contexts = Contexts(settings, measured=not self.unmeasured, pools=pools)
         for context in self.contexts:
-            self._add_schemas(context)
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
         self.lacking: dict[TableName, TableName] = {}
         """The table that a view lacks, of each view that cannot be planned for want of one."""
@@ -59,13 +71,21 @@ class Registered:
     def install(
         self, previous: Sequence["Registered"], versions: Iterable[stored.Version]
     ) -> dict[TableName, str]:
-        """Register every table, and return why some of them could not be."""
+        """Register what has changed since the first of `previous`, and take the rest over.
+
+        Returns why some of the tables could not be registered.
+        """
         failed: dict[TableName, str] = {}
+        changed = self._take_over(previous[0]) if previous else self.snapshot.tables
         known = chain.from_iterable(each.versions for each in previous)
-        self.versions.add(self.snapshot.tables, [*known, *versions])
+        self.versions.add(changed, [*known, *versions])
+        for context in self.contexts:
+            self._add_schemas(context)
+            for files in self._stores.values():
+                object_stores.register(context, files)
         views: dict[TableName, ViewTable] = {}
         kept = [each.installed for each in previous]
-        for name, spec in self.snapshot.tables.items():
+        for name, spec in changed.items():
             if isinstance(spec, ViewTable):
                 views[name] = spec
                 continue
@@ -79,14 +99,44 @@ class Registered:
             except Exception as exc:
                 failed[name] = failures.translate(exc, tables=(), planning=True).message
         failed.update(self._add_views(views))
+        self.failed = frozenset(failed)
         return failed
+
+    def _take_over(self, base: "Registered") -> Mapping[TableName, TableSpec]:
+        """Take over what is the same in an earlier snapshot; returns what is not."""
+        specs, before = self.snapshot.tables, base.snapshot.tables
+        changed = {
+            name: spec
+            for name, spec in specs.items()
+            if before.get(name) is not spec or name in base.failed or name.startswith(_INPUTS)
+        }
+        touched = changed.keys() | (before.keys() - specs.keys())
+        has_other_views = any(
+            isinstance(each.get(name), ViewTable) for name in touched for each in (specs, before)
+        )
+        for name, (_, reads) in base.views.items():
+            # What another view stands for is in the plan of a view, and its name is not.
+            if name in specs and (has_other_views or not reads.isdisjoint(touched)):
+                changed[name] = specs[name]
+        gone = touched | changed.keys()
+        self._schemas = {name: schema.copy() for name, schema in base._schemas.items()}
+        for name in gone:
+            schema, bare = contexts.place(name)
+            if schema in self._schemas:
+                self._schemas[schema].deregister_table(bare)
+        self.installed = {name: each for name, each in base.installed.items() if name not in gone}
+        self.views.update((name, each) for name, each in base.views.items() if name not in gone)
+        self._view_reads = {name: reads for name, (_, reads) in self.views.items()}
+        self._stores = dict(base._stores)
+        self.versions.by_name.update(
+            (name, version) for name, version in base.versions.by_name.items() if name not in gone
+        )
+        return changed
 
     def scratch(self) -> SessionContext:
         """Make a context that only plans, and that sees what the others see."""
         context = self.contexts.scratch()
-        self._add_schemas(context)
-        for name, (_, table) in self.installed.items():
-            contexts.register(context, name, table)
+        self._add_schemas(context, {name: each.copy() for name, each in self._schemas.items()})
         return context
 
     def stored(self, facts: PlanFacts) -> frozenset[TableName]:
@@ -120,10 +170,23 @@ class Registered:
         names = [*known, *(f"runtime.{name}" for name in self.snapshot.system)]
         return failures.translate(exc, tables=names, planning=planning)
 
-    def _add_schemas(self, context: SessionContext) -> None:
+    def _add_schemas(
+        self, context: SessionContext, schemas: Mapping[str, TableSchema] | None = None
+    ) -> None:
         catalog = context.catalog(CATALOG)
+        for name, schema in (self._schemas if schemas is None else schemas).items():
+            catalog.register_schema(name, schema)
         catalog.register_schema("runtime", viewing.SystemSchema(self.snapshot.system))
-        catalog.register_schema(SOURCE_SCHEMA, viewing.SourceSchema())
+
+    def _schema(self, name: str) -> TableSchema | fragments.Inputs:
+        """Return a schema; one that is new is made known to every context."""
+        if name == INPUT_SCHEMA:
+            return self.inputs
+        if name not in self._schemas:
+            made = self._schemas[name] = TableSchema()
+            for context in self.contexts:
+                context.catalog(CATALOG).register_schema(name, made)
+        return self._schemas[name]
 
     def _reads(self, facts: PlanFacts) -> frozenset[TableName]:
         if not facts.is_complete:
@@ -138,6 +201,7 @@ class Registered:
         kept: Iterable[tuple[TableSpec, Table]],
     ) -> None:
         if isinstance(spec, FilesTable):
+            self._stores.update((scan.store.alias, spec) for scan in spec.scans if scan.store)
             for context in self.contexts:
                 object_stores.register(context, spec)
         # Equal, not the same: a spec that came from another process is a new object each time.
@@ -145,8 +209,8 @@ class Registered:
         self._register(name, spec, tables.build_table(spec) if same is None else same)
 
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
-        for context in self.contexts:
-            contexts.register(context, name, table)
+        schema, bare = contexts.place(name)
+        self._schema(schema).register_table(bare, table)
         self.installed[name] = (spec, table)
 
     def _add_views(self, views: Mapping[TableName, ViewTable]) -> dict[TableName, str]:

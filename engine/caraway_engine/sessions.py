@@ -7,7 +7,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, ViewFacts, Write
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine import presence, shares, stored
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.contexts import EngineSettings, Pools
 from caraway_engine.distribution import Analysis
 from caraway_engine.held import Chunks
 from caraway_engine.lookups import Lookups
@@ -22,7 +22,8 @@ from caraway_engine.task_plans import TaskPlanner
 class Session:
     """Runs statements and tasks over the tables of one snapshot.
 
-    `chunks` are those of accelerated datasets that are in memory.
+    `chunks` are those of accelerated datasets that are in memory; `pools` may be shared with
+    other sessions, and bound the memory of the statements of all of them.
     """
 
     def __init__(
@@ -30,9 +31,10 @@ class Session:
         settings: EngineSettings,
         snapshot: CatalogSnapshot,
         chunks: Chunks | None = None,
+        pools: Pools | None = None,
     ) -> None:
         self.snapshot = snapshot
-        self._registered = Registered(settings, snapshot, chunks)
+        self._registered = Registered(settings, snapshot, chunks, pools)
         self._statements = StatementPlanner(self._registered)
         self._tasks = TaskPlanner(self._registered)
         self.versions = self._registered.versions

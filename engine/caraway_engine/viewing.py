@@ -14,6 +14,7 @@ from datafusion.catalog import SchemaProvider, Table
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
 from caraway_core.protocols.dispatch import Statement, SystemTable
+from caraway_engine.table_schemas import TableSchema
 
 _NOTHING: frozenset[TableName] = frozenset()
 _sources: ContextVar[frozenset[TableName] | None] = ContextVar("caraway-sources", default=None)
@@ -55,15 +56,8 @@ def is_source(name: str) -> bool:
     return name.startswith(f"{SOURCE_SCHEMA}.")
 
 
-class SourceSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
+class SourceSchema(TableSchema):
     """The sources behind accelerated datasets; it lists none, and finds those that may be named."""
-
-    def __init__(self) -> None:
-        self._tables: dict[str, Table] = {}
-
-    @property
-    def owner_name(self) -> str | None:
-        return None
 
     @property
     def table_names(self) -> list[str]:
@@ -74,9 +68,6 @@ class SourceSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untype
 
     def table_exist(self, name: str) -> bool:
         return name in self._tables and _may_name(name)
-
-    def register_table(self, name: str, table: Table) -> None:
-        self._tables[name] = table
 
 
 class SystemSchema(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us

@@ -10,6 +10,7 @@ from caraway_core.errors import ShuttingDownError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.fleet import Pinned, TableCatalog
+from caraway_core.tables import TableSpec
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.host_files import HostFiles
@@ -70,7 +71,7 @@ class Catalogs:
             executor = held.executor if held else self._made()
             others = [each.executor for each in self._held.values() if each is not held]
             here = self._files.localized(catalog)
-            snapshot = CatalogSnapshot(catalog.version, here.tables, {})
+            snapshot = CatalogSnapshot(catalog.version, _known(executor, here.tables), {})
             failed = executor.prepare(snapshot, others)
             executor.publish()
             if catalog.pinned is not None:
@@ -149,3 +150,17 @@ class Catalogs:
 
     def _made(self) -> LocalExecutor:
         return LocalExecutor(self._settings, self._stores, self._chunks, self._name)
+
+
+def _known(
+    executor: LocalExecutor, tables: Mapping[TableName, TableSpec]
+) -> Mapping[TableName, TableSpec]:
+    """Return the tables, those that are unchanged as the very objects that are here already.
+
+    What comes from another process is a new object each time, and only what is new is registered.
+    """
+    before = executor.session.snapshot.tables if executor.session is not None else {}
+    return {
+        name: before[name] if name in before and before[name] == spec else spec
+        for name, spec in tables.items()
+    }

@@ -26,7 +26,7 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable
 from caraway_engine import processes
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.contexts import EngineSettings, Pools
 from caraway_engine.held import Chunk
 from caraway_engine.sessions import Session
 from caraway_engine.stored import ChunksAwayError, Version
@@ -61,6 +61,7 @@ class LocalExecutor:
         processes.prepare()
         self._name = name
         self._settings = settings
+        self._pools = Pools(settings)
         self._stores = stores or Stores()
         self._chunks = chunks or KeptChunks(
             self._stores, Room(settings.memory_limit_bytes), settings.chunks_directory
@@ -99,7 +100,7 @@ class LocalExecutor:
         self, snapshot: CatalogSnapshot, others: Sequence["LocalExecutor"] = ()
     ) -> Mapping[TableName, str]:
         """Register a snapshot; statements see it when it is published."""
-        session = Session(self._settings, snapshot, self._chunks)
+        session = Session(self._settings, snapshot, self._chunks, self._pools)
         coming = [*chain.from_iterable(each._loaded() for each in (self, *others))]
         failed = session.install(self._session, *(each.session for each in others), versions=coming)
         self._prepared = session
@@ -294,7 +295,7 @@ class LocalExecutor:
 
     def _reopened(self, kept: Kept) -> Session:
         """Make the session of an earlier catalog again; it lives as long as what reads it."""
-        session = Session(self._settings, kept.snapshot, self._chunks)
+        session = Session(self._settings, kept.snapshot, self._chunks, self._pools)
         session.install(self._session)
         kept.reopened(session)
         return session

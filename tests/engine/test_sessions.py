@@ -15,9 +15,11 @@ from caraway_core.errors import (
     QueryForbiddenError,
     TableNotFoundError,
 )
-from caraway_core.ids import PrincipalId, TableName
-from caraway_core.protocols.dispatch import Statement
-from caraway_engine.contexts import EngineSettings
+from caraway_core.ids import CatalogVersion, PrincipalId, TableName
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
+from caraway_core.tables import TableSpec
+from caraway_engine import tables
+from caraway_engine.contexts import EngineSettings, Pools
 from caraway_engine.sessions import Session
 from tests.kit.engine import memory, rows, session, snapshot
 
@@ -217,3 +219,80 @@ async def test_session_is_there_for_as_long_as_a_stream_of_it() -> None:
     del stream
     gc.collect()
     assert seen() is None
+
+
+def _next(before: Session, specs: dict[str, Any], version: int) -> Session:
+    made = Session(EngineSettings(2), snapshot(specs, version=version))
+    assert made.install(before) == {}
+    return made
+
+
+async def test_a_new_snapshot_registers_only_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    specs = snapshot({**{f"t{n}": memory(a=[n]) for n in range(20)},
+                      "v": "SELECT a FROM t1", "w": "SELECT a FROM v"}).tables  # fmt: skip
+    first = Session(EngineSettings(2), CatalogSnapshot(CatalogVersion(1), specs, {}))
+    assert first.install(None) == {}
+    built: list[TableSpec] = []
+    build = tables.build_table
+
+    def counted(spec: Any) -> Any:
+        built.append(spec)
+        return build(spec)
+
+    monkeypatch.setattr(tables, "build_table", counted)
+
+    changed = memory(a=[100])
+    second = Session(
+        EngineSettings(2),
+        CatalogSnapshot(CatalogVersion(2), {**specs, TableName("t1"): changed}, {}),
+    )
+    assert second.install(first) == {}
+    assert built == [changed]
+    assert await rows(second, "SELECT a FROM w") == [{"a": 100}]
+    assert await rows(second, "SELECT a FROM t7") == [{"a": 7}]
+    assert await rows(first, "SELECT a FROM w") == [{"a": 1}], "the one before stays as it was"
+
+
+async def test_what_a_new_snapshot_leaves_out_is_gone_with_the_views_over_it() -> None:
+    specs = snapshot({"a": memory(a=[1]), "b": memory(a=[2]), "v": "SELECT a FROM b"}).tables
+    first = Session(EngineSettings(2), CatalogSnapshot(CatalogVersion(1), specs, {}))
+    assert first.install(None) == {}
+    less = {name: spec for name, spec in specs.items() if name != "b"}
+    second = Session(EngineSettings(2), CatalogSnapshot(CatalogVersion(2), less, {}))
+    assert set(second.install(first)) == {"v"}
+    for table in ("b", "v"):
+        with pytest.raises(TableNotFoundError):
+            await rows(second, f"SELECT a FROM {table}")
+    again = {**less, TableName("b"): memory(a=[3])}
+    third = Session(EngineSettings(2), CatalogSnapshot(CatalogVersion(3), again, {}))
+    assert third.install(second) == {}
+    assert await rows(third, "SELECT a FROM v") == [{"a": 3}]
+
+
+async def test_a_view_that_changes_changes_the_views_over_it() -> None:
+    table = memory(a=[1])
+    first = _next(Session(EngineSettings(2), snapshot({})), {}, 1)
+    second = _next(first, {"t": table, "v": "SELECT a FROM t", "w": "SELECT a FROM v"}, 2)
+    assert await rows(second, "SELECT a FROM w") == [{"a": 1}]
+    views = {"v": "SELECT a + 1 AS a FROM t", "w": "SELECT a FROM v"}
+    third = _next(second, {"t": table, **views}, 3)
+    assert await rows(third, "SELECT a FROM w") == [{"a": 2}]
+
+
+async def test_sessions_that_are_kept_share_one_memory_limit() -> None:
+    settings = EngineSettings(1, 60_000_000)
+    pools = Pools(settings)
+    first, second = (Session(settings, snapshot({}, version=n), None, pools) for n in (1, 2))
+    alone = Session(settings, snapshot({}))
+    for each in (first, second, alone):
+        assert each.install(None) == {}
+    sql = (
+        "SELECT a.value AS x, b.value AS y FROM generate_series(1, 1500000) a "
+        "JOIN generate_series(1, 1500000) b ON a.value = b.value"
+    )
+    stream = first.start(Statement(sql, {}))
+    await anext(aiter(stream))
+    with pytest.raises(OutOfMemoryQueryError):
+        await rows(second, f"SELECT count(*) AS n FROM ({sql})")
+    assert await rows(alone, f"SELECT count(*) AS n FROM ({sql})") == [{"n": 1_500_000}]
+    await stream.aclose()

@@ -48,7 +48,8 @@ def test_folders_of_dead_processes_go_and_those_of_others_stay(tmp_path: Path) -
 
 
 def test_contexts_of_a_process_spill_into_its_folder(tmp_path: Path) -> None:
-    context = contexts.new(EngineSettings(1, 24_000_000, tmp_path), 1, 1, measured=True)
+    settings = EngineSettings(1, 32_000_000, tmp_path)
+    context = contexts.new(settings, 1, contexts.Pools(settings).main, measured=True)
     sql = "SELECT value AS v, value + 1 AS w FROM generate_series(1, 4000000) ORDER BY -value"
     stream = context.sql(sql).execute_stream()
     next(stream)
