@@ -84,6 +84,8 @@ class RayCluster:
     """The URL of a Redis, if there is one."""
     memory: str = "512MiB"
     """What each executor has for statements."""
+    head_state: str | None = None
+    """The URL for the head; Ray takes no Unix socket."""
     head: Process = field(init=False)
     executors: dict[str, Process] = field(default_factory=dict)
     schedulers: dict[str, Process] = field(default_factory=dict)
@@ -101,7 +103,8 @@ class RayCluster:
 
     def begin_head(self) -> Process:
         """Start the head, or another one in its place, without waiting for it."""
-        place = ["--address", str(self.head_address), *self._stated()]
+        stated = ["--state", self.head_state] if self.head_state else []
+        place = ["--address", str(self.head_address), *stated]
         self.head = start(self.folder, self.mark, "head", "head", *place)
         return self.head
 
@@ -159,14 +162,22 @@ class RayCluster:
 
 @contextlib.contextmanager
 def ray_cluster(
-    folder: Path, executors: int = 2, state: str | None = None, memory: str = "512MiB"
+    folder: Path,
+    executors: int = 2,
+    state: str | None = None,
+    memory: str = "512MiB",
+    head_state: str | None = "",
 ) -> Iterator[RayCluster]:
-    """Begin when the head is up and every executor has joined."""
+    """Begin when the head is up and every executor has joined.
+
+    The head keeps its state where schedulers do, unless `head_state` says otherwise.
+    """
     mark = uuid.uuid4().hex
     network = f"127.200.{1 + os.getpid() % 250}"
     address = Address(f"{network}.1", 20_000 + os.getpid() % 12_000)
     ray_nodes.make_token(folder / "token")
-    cluster = RayCluster(folder, mark, network, address, state, memory)
+    of_head = state if head_state == "" else head_state
+    cluster = RayCluster(folder, mark, network, address, state, memory, of_head)
     try:
         cluster.begin_head().wait_up()
         for process in [cluster.begin(f"e{number}") for number in range(1, executors + 1)]:

@@ -54,5 +54,6 @@ class Lane:
             return file.open_file(self._path)
 
     def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        with errors.explained(self._path):
+        # Users read these errors, and have no use for a path of the server.
+        with errors.explained(Path(self._path.name)):
             return work(self._connection)
