@@ -194,6 +194,7 @@ async def jobs(
         place.under("datasets"),
         snapshots,
         # Alone, a scheduler has itself acknowledged whatever was.
+        is_shared=bool(backend and backend.is_shared),
         asks_newest=bool(backend and backend.is_shared) and settings.query.consistency == "strong",
     )
     stack.push_async_callback(accelerations.aclose)
@@ -227,6 +228,7 @@ async def _accelerations(
     place: ResultPlace,
     snapshots: SnapshotPlace | None,
     *,
+    is_shared: bool,
     asks_newest: bool,
 ) -> Accelerations:
     results = await _results(place)
@@ -239,6 +241,7 @@ async def _accelerations(
         owner,
         services.history.add,
         snapshots,
+        is_shared=is_shared,
         asks_newest=asks_newest,
     )
 

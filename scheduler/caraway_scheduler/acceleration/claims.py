@@ -5,6 +5,7 @@ accelerating/DATASET[/WORK]    who makes the next version, or does the work
 A claim spares work; it does not make writes safe. What is written names the revision it replaces.
 """
 
+import asyncio
 import itertools
 from contextlib import suppress
 
@@ -12,6 +13,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateStore
 
 CLAIM_TTL_S = 10.0
+RENEW_S = CLAIM_TTL_S / 4
 _numbers = itertools.count(1)
 
 
@@ -42,6 +44,22 @@ class Claim:
             self._key, self._value, expected=expected, ttl_s=CLAIM_TTL_S
         )
         return written is not None
+
+    async def wait(self) -> None:
+        """Claim the work, once nobody else has it."""
+        while not await self.take():
+            await asyncio.sleep(RENEW_S)
+
+    async def keep(self) -> None:
+        """Renew the claim until cancelled.
+
+        Raises:
+            CarawayError: somebody else has it.
+        """
+        while True:
+            await asyncio.sleep(RENEW_S)
+            if not await self.take():
+                raise CarawayError("another scheduler refreshes the dataset")
 
     async def release(self) -> None:
         """Give the claim up, if it is still held; otherwise it expires."""

@@ -23,6 +23,7 @@ from caraway_scheduler.acceleration.making import NO_LOGS, Maker, Stored
 from caraway_scheduler.acceleration.requests import Requests
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 from caraway_scheduler.acceleration.versions import HeldVersion, Successor, Versions
+from caraway_scheduler.acceleration.wishes import Wishes
 
 logger = logging.getLogger(__name__)
 KEPT = timedelta(seconds=120)
@@ -217,6 +218,10 @@ class Head:
             is_mapped=subject.is_mapped,
             replicas=subject.replicas,
         )
+
+    def wishes(self) -> Wishes:
+        """Return what users asked of the dataset."""
+        return self._versions.wishes(self.name)
 
     def requests(self) -> Requests:
         """Return which requests were applied to the dataset."""

@@ -12,20 +12,22 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core import tasks
-from caraway_core.errors import CarawayError, StateAwayError
+from caraway_core.errors import CarawayError, StateAwayError, UnavailableError
 from caraway_core.ids import TableName
+from caraway_scheduler.acceleration import overrides, refreshing
 from caraway_scheduler.acceleration import refresh_events as events
-from caraway_scheduler.acceleration import refreshing
-from caraway_scheduler.acceleration.claims import CLAIM_TTL_S, Claim
+from caraway_scheduler.acceleration.claims import RENEW_S
 from caraway_scheduler.acceleration.counting import Counted, Counting, Ended
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Stored
 from caraway_scheduler.acceleration.refreshing import Refreshes
 from caraway_scheduler.acceleration.reloading import Plan, Reloading
 from caraway_scheduler.acceleration.version import Version
+from caraway_scheduler.acceleration.wishes import Ask
 
 logger = logging.getLogger(__name__)
-_CLAIM_EVERY_S = CLAIM_TTL_S / 4
+_MOST_EVENTS = 256
+_NEWS, _MOVED = events.Seen(-1), events.Seen(0)
 Tell = Callable[[TableName, Refreshes, Stored], None]
 
 
@@ -49,6 +51,10 @@ class Keeper:
         self._head = head
         self._tell = tell
         self._claim = head.claim()
+        self._wishes = head.wishes()
+        self._asked = ""
+        self._configured = plan.settings
+        self._noted: set[events.Seen] = set()
         self._reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
         self._clock = clock
         self._counting = counting or Counting()
@@ -86,8 +92,32 @@ class Keeper:
         Raises:
             RefreshRefusedError: it is not refreshed in such a way.
         """
-        refreshing.apply(self._state, asked)
+        self.check(asked)
         self._events.put_nowait(asked)
+        self._asked = asked.ask or self._asked
+
+    def check(self, asked: events.Asked) -> None:
+        """Look whether a refresh can be asked for.
+
+        Raises:
+            RefreshRefusedError: the dataset is not refreshed in such a way.
+            UnavailableError: too much waits already.
+        """
+        refreshing.apply(self._state, asked)
+        if self._events.qsize() >= _MOST_EVENTS:
+            name = self._plan.name
+            raise UnavailableError(f"dataset '{name}': too many refreshes are asked for; try again")
+
+    def remind(self, ask: Ask) -> None:
+        """Do what was asked of another scheduler, or before a restart, and is not done yet."""
+        if ask.id == self._asked:
+            return
+        try:
+            wanted = overrides.read(ask.body, self._plan.name)
+            self.ask(events.Asked(wanted, ask=ask.id))
+        except (ValueError, CarawayError) as exc:
+            extra = {"dataset": self._plan.name, "reason": str(exc)}
+            logger.warning("a refresh that was asked for is not done", extra=extra)
 
     async def refreshed(self) -> None:
         """Refresh the dataset, and wait until what is in its source now can be read.
@@ -104,8 +134,10 @@ class Keeper:
         await ended
 
     def configure(self, settings: events.Settings) -> None:
-        """Change what is loaded from the next refresh on."""
-        self._events.put_nowait(events.Configured(settings))
+        """Change what is loaded from the next refresh on; nothing happens if it is as it was."""
+        if settings != self._configured:
+            self._configured = settings
+            self._events.put_nowait(events.Configured(settings))
 
     def source_loaded(self) -> None:
         """The source can be read; nothing is refreshed before."""
@@ -115,12 +147,17 @@ class Keeper:
 
     def news(self) -> None:
         """The state store has another version, perhaps of another scheduler."""
-        self._events.put_nowait(events.Seen(-1))
+        self._note(_NEWS)
 
     def moved(self) -> None:
         """The head was moved here, by changes."""
-        if self._head.shown is not None:
-            self._events.put_nowait(events.Seen(self._head.shown.number))
+        self._note(_MOVED)
+
+    def _note(self, seen: events.Seen) -> None:
+        """Queue it once: whoever takes it looks at what is there by then."""
+        if seen not in self._noted:
+            self._noted.add(seen)
+            self._events.put_nowait(seen)
 
     def damaged(self, reason: str) -> None:
         """Stored rows cannot be read: have them loaded again, or tell why not."""
@@ -140,6 +177,7 @@ class Keeper:
                 event = await self._events.get()
                 if event is None:
                     self._begin_timetable()
+                    await self._persistently(self._recall)
                 else:
                     await self._persistently(partial(self._take, event))
         finally:
@@ -172,12 +210,17 @@ class Keeper:
                 )
                 has_failed = True
                 self.fail(exc.message)
-            await asyncio.sleep(_CLAIM_EVERY_S)
+            await asyncio.sleep(RENEW_S)
 
     async def _begin(self) -> None:
         if await self._head.look() is not None:
-            await self._take(events.Seen(-1))
+            await self._take(_NEWS)
         self._say()
+
+    async def _recall(self) -> None:
+        ask = await self._wishes.asked()
+        if ask is not None:
+            self.remind(ask)
 
     def _begin_timetable(self) -> None:
         """Decide on the first refresh, now that the source can be read."""
@@ -188,8 +231,9 @@ class Keeper:
             self._set_due(due)
 
     async def _take(self, event: events.Event) -> None:
-        if isinstance(event, events.Seen) and event.version < 0:
-            held = await self._head.look()
+        if isinstance(event, events.Seen):
+            self._noted.discard(event)
+            held = await self._head.look() if event == _NEWS else self._head.ours
             if held is None:
                 return
             event = events.Seen(held.version.number)
@@ -236,10 +280,14 @@ class Keeper:
             await asyncio.sleep(begin.delay_s)
             self._counted = self._counting.begin(name, begin.mode)
             async with asyncio.TaskGroup() as tasks:
-                await _taken(self._claim)
-                renewing = tasks.create_task(_keep(self._claim))
+                await self._claim.wait()
+                renewing = tasks.create_task(self._claim.keep())
                 self._events.put_nowait(events.Began(run, 1))
-                ended = events.Succeeded(run, await self._make(begin))
+                number = await self._done_elsewhere(begin)
+                if number is None:
+                    number = await self._make(begin)
+                    await self._wishes.done(begin.ask)
+                ended = events.Succeeded(run, number)
                 renewing.cancel()
         except Exception as exc:
             failure = _first(exc)
@@ -248,6 +296,7 @@ class Keeper:
                 logger.error("refresh failed", exc_info=failure, extra={"dataset": name})
             logger.warning("refresh failed", extra={"dataset": name, "reason": message})
             ended = events.Failed(run, message, random.random())
+            await self._give_up(begin)
         finally:
             try:
                 await self._claim.release()
@@ -291,6 +340,24 @@ class Keeper:
                 case events.Cancelled():
                     ended.set_exception(CarawayError("the refresh was stopped"))
 
+    async def _done_elsewhere(self, begin: events.Begin) -> int | None:
+        """Return the version of a refresh that another scheduler did meanwhile."""
+        if not begin.ask or await self._wishes.stands(begin.ask):
+            return None
+        await self._head.look()
+        await self._head.show()
+        shown = self._head.shown
+        return shown.number if shown is not None else None
+
+    async def _give_up(self, begin: events.Begin) -> None:
+        """Forget a refresh that failed and is not tried again, as its user is told."""
+        running = self._state.running
+        if running is None or not self._state.settings.retries.allow(running.attempt):
+            try:
+                await self._wishes.done(begin.ask)
+            except CarawayError as exc:
+                logger.info("it will be tried again after a restart", extra={"cause": exc.message})
+
     async def _make(self, begin: events.Begin) -> int:
         head = self._head
         # Whoever has the claim builds on what is there now, and takes nothing back that comes
@@ -328,18 +395,6 @@ class Keeper:
     def _say(self) -> None:
         self._said = self._state
         self._tell(self._plan.name, self._state, self._stored)
-
-
-async def _taken(claim: Claim) -> None:
-    while not await claim.take():
-        await asyncio.sleep(_CLAIM_EVERY_S)
-
-
-async def _keep(claim: Claim) -> None:
-    while True:
-        await asyncio.sleep(_CLAIM_EVERY_S)
-        if not await claim.take():
-            raise CarawayError("another scheduler refreshes the dataset")
 
 
 def _first(exc: BaseException) -> BaseException:

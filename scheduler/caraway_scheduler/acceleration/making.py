@@ -85,6 +85,17 @@ class Maker:
         """Have statements read a version with this log from now on."""
         self._dispatch.follow(table, log)
 
+    async def plan(self, sql: str) -> None:
+        """Look whether a statement can be planned.
+
+        Raises:
+            InvalidQueryError: it cannot.
+        """
+        stream = await self._dispatch.execute(
+            new_query_id(), Statement(f"SELECT * FROM ({sql}) LIMIT 0", {})
+        )
+        await stream.aclose()
+
     async def number(self, sql: str) -> int | None:
         """Return the one number that a query gives, if it is not NULL."""
         stream = await self._dispatch.execute(new_query_id(), Statement(sql, {}))

@@ -30,6 +30,8 @@ class Asked:
 
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
     chance: float = 0.0
+    ask: str = ""
+    """The id under which it is written down, see `wishes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,7 @@ class Begin:
     mode: LoadMode
     refresh_sql: RefreshSql | None
     delay_s: float
+    ask: str = ""
 
 
 @dataclass(frozen=True, slots=True)

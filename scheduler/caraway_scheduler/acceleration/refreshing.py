@@ -28,6 +28,7 @@ class Request:
 
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
     delay_s: float = 0.0
+    ask: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def _asked(state: Refreshes, event: events.Asked) -> Outcome:
     if problem:
         raise RefreshRefusedError(f"dataset '{state.dataset}' is not refreshed: {problem}")
     delay_s = (event.overrides.refresh_jitter_max_s or 0) * event.chance
-    request = Request(event.overrides, delay_s)
+    request = Request(event.overrides, delay_s, event.ask)
     if state.running is not None:
         return replace(state, waiting=request), ()
     return _begin(state, request)
@@ -199,7 +200,7 @@ def _begin(state: Refreshes, request: Request, attempt: int = 1) -> Outcome:
         "append" if settings.refresh_mode == "append" else "full"
     )
     begin = events.Begin(
-        number, mode, overrides.refresh_sql or settings.refresh_sql, request.delay_s
+        number, mode, overrides.refresh_sql or settings.refresh_sql, request.delay_s, request.ask
     )
     return replace(state, running=run, waiting=None, retry=None, runs=number), (begin,)
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -24,9 +24,9 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
-from caraway_scheduler.acceleration import overrides, partition_listing, plans, statements
-from caraway_scheduler.acceleration import refresh_events as events
+from caraway_scheduler.acceleration import partition_listing, plans
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
+from caraway_scheduler.acceleration.asking import Asking
 from caraway_scheduler.acceleration.counting import Counting
 from caraway_scheduler.acceleration.freshness import Freshness, Mentions
 from caraway_scheduler.acceleration.head import Head
@@ -99,9 +99,13 @@ class Accelerations:
         record: Callable[[TaskRecord], None] = lambda _record: None,
         snapshots: SnapshotPlace | None = None,
         *,
+        is_shared: bool = False,
         asks_newest: bool = False,
     ) -> None:
-        """Keep nothing yet; with `asks_newest` statements read what others acknowledged."""
+        """Keep nothing yet; `is_shared` says whether there may be other schedulers.
+
+        With `asks_newest` statements read what those acknowledged.
+        """
         self.counting = Counting(record)
         self._catalog = catalog
         self._maker = Maker(dispatch, place, self.damaged)
@@ -111,6 +115,9 @@ class Accelerations:
         self._snapshots = snapshots
         self._unkept = Unkept(self._versions, results, place.title, lambda: datetime.now(UTC))
         self._kept: dict[TableName, Accelerated] = {}
+        self._asking = Asking(
+            self._kept, self._versions, self._maker, catalog.source_schema, is_shared=is_shared
+        )
         self._freshness: Freshness | None = None
         if asks_newest:
             self._freshness = Freshness(self._versions.revisions, self._reach)
@@ -191,6 +198,7 @@ class Accelerations:
         """
         owned = tasks.Tasks()
         owned.keep(partial(self._unkept.run, lambda: self._named), "mark datasets as kept")
+        await self._asking.begin(owned)
         try:
             await self._follow()
         finally:
@@ -259,27 +267,13 @@ class Accelerations:
         await asyncio.gather(*(kept.ended() for kept in ending))
         self._kept.clear()
 
-    def refresh(self, name: TableName, body: Mapping[str, object]) -> None:
-        """Have a dataset refreshed as the body of a request says.
+    async def refresh(self, name: TableName, body: Mapping[str, object]) -> None:
+        """Have a dataset refreshed. Raises as `Asking.refresh`, and when there is none."""
+        await self._asking.refresh(self._accelerated(name), body)
 
-        Raises:
-            NoDatasetError, NotAcceleratedError: there is nothing to refresh.
-            RefreshRefusedError: it is not refreshed in such a way.
-            ValueError: the body holds what it may not.
-        """
-        keeper = self._accelerated(name).keeper
-        keeper.ask(events.Asked(overrides.read(body, name)))
-
-    def set_refresh_sql(self, name: TableName, sql: str | None) -> None:
-        """Change what is loaded, until the next start; None: as the manifest has it.
-
-        Raises: as `refresh`.
-        """
-        kept = self._accelerated(name)
-        settings = kept.plan.settings
-        if sql is not None:
-            settings = replace(settings, refresh_sql=statements.refresh_sql(sql, name))
-        kept.keeper.configure(settings)
+    async def set_refresh_sql(self, name: TableName, sql: str | None) -> None:
+        """Change what a dataset loads. Raises as `Asking.set_sql`, and when there is none."""
+        await self._asking.set_sql(self._accelerated(name), sql)
 
     def standing(self, name: TableName) -> Standing:
         """Tell how an accelerated dataset stands.

@@ -21,6 +21,7 @@ from caraway_scheduler.acceleration.claims import Claim
 from caraway_scheduler.acceleration.marks import Marks
 from caraway_scheduler.acceleration.requests import Requests
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
+from caraway_scheduler.acceleration.wishes import SETTINGS, Wishes
 
 __all__ = ["HeldVersion", "Part", "Successor", "Superseded", "Version", "Versions", "name_in"]
 
@@ -153,6 +154,19 @@ class Versions:
     def watch(self) -> AsyncIterator[Entry]:
         """Yield the entries of datasets whose version changes."""
         return self._store.watch(VERSIONS)
+
+    def wishes(self, name: TableName) -> Wishes:
+        """Return what users asked of a dataset."""
+        return Wishes(self._store, name)
+
+    async def forget_settings(self) -> None:
+        """Forget what was set of any dataset."""
+        for entry in await self._store.scan(SETTINGS):
+            await self._store.compare_and_set(entry.key, None, expected=entry.revision)
+
+    def wished(self, prefix: str) -> AsyncIterator[Entry]:
+        """Yield what users ask of datasets, through any scheduler."""
+        return self._store.watch(prefix)
 
     def requests(self, name: TableName) -> Requests:
         """Return which requests were applied to a dataset."""

@@ -17,6 +17,7 @@ from caraway_scheduler.api import bodies, errors, scopes
 from caraway_scheduler.api.errors import RefusedError
 
 router = APIRouter(tags=["Datasets"])
+_Body = Mapping[str, object]
 Name = Annotated[str, Path(description="A dataset of the manifest.")]
 
 
@@ -79,7 +80,7 @@ async def refresh(request: Request, name: Name) -> Response:
     openapi_extra=_body(refresh_sql=_REFRESH_SQL),
 )
 async def configure(request: Request, name: Name) -> Response:
-    """Change the `refresh_sql` of a dataset until the next start; null is that of the manifest."""
+    """Change the `refresh_sql` of a dataset until the next start; null leaves it as it is."""
     return await _changed(request, name, _configure, 200)
 
 
@@ -108,7 +109,7 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
         return _refusal(503, "the runtime is still starting; try again")
     try:
         body = _parsed(await bodies.read(request, services.max_body_bytes))
-        message = change(services.accelerations, _table(name), body)
+        message = await change(services.accelerations, _table(name), body)
     except (RefusedError, CarawayError) as exc:
         return errors.as_message(exc)
     except ValueError as exc:
@@ -118,18 +119,22 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
     return JSONResponse({"message": message}, status) if message else Response(status_code=status)
 
 
-def _refresh(accelerations: Accelerations, name: TableName, body: Mapping[str, object]) -> str:
+async def _refresh(
+    accelerations: Accelerations, name: TableName, body: Mapping[str, object]
+) -> str:
     is_running = accelerations.standing(name).refreshes.running is not None
-    accelerations.refresh(name, body)
+    await accelerations.refresh(name, body)
     follows = "follows the one under way" if is_running else "has begun"
     return f"Dataset '{name}': the refresh {follows}."
 
 
-def _configure(accelerations: Accelerations, name: TableName, body: Mapping[str, object]) -> str:
+async def _configure(
+    accelerations: Accelerations, name: TableName, body: Mapping[str, object]
+) -> str:
     sql = body.get("refresh_sql")
     if sql is not None and not isinstance(sql, str):
         raise ValueError("refresh_sql must be a text or null")
-    accelerations.set_refresh_sql(name, sql)
+    await accelerations.set_refresh_sql(name, sql)
     return ""
 
 

@@ -1,0 +1,133 @@
+"""What users ask of datasets: refreshes, and other statements to load by.
+
+Both are written down before the answer (`wishes`), and all schedulers follow what is written.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from caraway_core.errors import CarawayError, DatasetError, UnavailableError
+from caraway_core.ids import TableName
+from caraway_core.tasks import Tasks
+from caraway_scheduler.acceleration import overrides, statements, wishes
+from caraway_scheduler.acceleration import refresh_events as events
+from caraway_scheduler.acceleration.accelerated import Accelerated
+from caraway_scheduler.acceleration.making import Maker
+from caraway_scheduler.acceleration.refreshing import RefreshRefusedError
+from caraway_scheduler.acceleration.statements import RefreshSql
+from caraway_scheduler.acceleration.versions import Versions
+
+GRACE_S = 5.0
+"""How long others leave a refresh to the scheduler that it was asked of."""
+_RENEW_S = wishes.SETTINGS_TTL_S / 6
+
+
+class Asking:
+    """Takes what is asked of this scheduler, and follows what was asked of others."""
+
+    def __init__(
+        self,
+        kept: Mapping[TableName, Accelerated],
+        versions: Versions,
+        maker: Maker,
+        source_schema: Callable[[TableName], pa.Schema],
+        *,
+        is_shared: bool,
+    ) -> None:
+        self._kept = kept
+        self._versions = versions
+        self._maker = maker
+        self._source_schema = source_schema
+        self._is_shared = is_shared
+
+    async def refresh(self, kept: Accelerated, body: Mapping[str, object]) -> None:
+        """Have a dataset refreshed as the body of a request says; it outlives this scheduler.
+
+        Raises:
+            RefreshRefusedError: it is not refreshed in such a way.
+            ValueError: the body holds what it may not.
+            InvalidQueryError: its refresh_sql cannot be planned.
+            StateAwayError: it cannot be written down.
+        """
+        name = kept.plan.name
+        wanted = overrides.read(body, name)
+        kept.keeper.check(events.Asked(wanted))
+        await self._plan(kept, wanted.refresh_sql)
+        ask = await self._versions.wishes(name).ask(body)
+        kept.keeper.ask(events.Asked(wanted, ask=ask.id))
+
+    async def set_sql(self, kept: Accelerated, sql: str | None) -> None:
+        """Change what all schedulers load, as long as one of them lives; None changes nothing.
+
+        Raises: as `refresh`.
+        """
+        name, settings = kept.plan.name, kept.plan.settings
+        if settings.refresh_mode == "changes":
+            raise RefreshRefusedError(
+                f"dataset '{name}' is never loaded by a refresh_sql: its refresh_mode is 'changes'"
+            )
+        if sql is None:
+            return
+        wanted = statements.refresh_sql(sql, name)
+        await self._plan(kept, wanted)
+        await self._versions.wishes(name).set_sql(sql, _manifest_sql(kept))
+        _configure(kept, wanted)
+
+    async def begin(self, tasks: Tasks) -> None:
+        """Follow what is asked of other schedulers, if there may be any."""
+        if self._is_shared:
+            tasks.keep(self._follow_asks, "follow asked refreshes")
+            tasks.keep(self._follow_settings, "follow settings of datasets")
+            tasks.keep(self._renew_settings, "renew settings of datasets")
+        else:
+            # Settings end with the process that took them.
+            tasks.keep(self._versions.forget_settings, "forget settings of datasets")
+
+    async def _plan(self, kept: Accelerated, sql: RefreshSql | None) -> None:
+        if sql is None:
+            return
+        try:
+            source = self._source_schema(kept.plan.name)
+        except DatasetError as exc:
+            raise UnavailableError(exc.message) from exc
+        await self._maker.plan(kept.plan.recipe.full(sql, source, datetime.now(UTC)))
+
+    async def _follow_asks(self) -> None:
+        loop = asyncio.get_running_loop()
+        async for entry in self._versions.wished(wishes.ASKED):
+            kept = self._kept.get(wishes.name_in(entry))
+            if kept is not None and entry.value:
+                # Whoever was asked does it; what is done by then is not done again.
+                loop.call_later(GRACE_S, kept.keeper.remind, wishes.ask_of(entry))
+
+    async def _follow_settings(self) -> None:
+        async for entry in self._versions.wished(wishes.SETTINGS):
+            kept = self._kept.get(wishes.name_in(entry))
+            if kept is not None and entry.value:
+                sql = wishes.sql_of(entry, _manifest_sql(kept))
+                if sql is not None:
+                    _configure(kept, statements.refresh_sql(sql, kept.plan.name))
+
+    async def _renew_settings(self) -> None:
+        while True:
+            for name, kept in list(self._kept.items()):
+                with suppress(CarawayError):
+                    sql = await self._versions.wishes(name).sql(_manifest_sql(kept))
+                    if sql is not None:
+                        _configure(kept, statements.refresh_sql(sql, name))
+            await asyncio.sleep(_RENEW_S)
+
+
+def _configure(kept: Accelerated, sql: RefreshSql) -> None:
+    kept.keeper.configure(replace(kept.plan.settings, refresh_sql=sql))
+
+
+def _manifest_sql(kept: Accelerated) -> str:
+    """Return what settings belong to: with another manifest they do not count."""
+    written = kept.plan.settings.refresh_sql
+    return f"{kept.head.subject.origin}\n{written.text if written else ''}"
