@@ -157,8 +157,14 @@ class RollCall:
         return {}
 
     async def _prepared(self, executor_id: ExecutorId) -> None:
-        """Have it loaded with what it will be asked for; it becomes ready without, if need be."""
-        if self._prepare is None:
+        """Have it loaded with what it will be asked for; it becomes ready without, if need be.
+
+        Where no other may work it is needed now: statements load what they read.
+        """
+        roll = self.roll
+        if self._prepare is None or not any(
+            state.may_work(roll, record) for record in roll.records.values()
+        ):
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(PREPARE_S):

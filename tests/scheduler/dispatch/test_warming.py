@@ -88,3 +88,18 @@ async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
         monkeypatch.setattr(roll_call, "PREPARE_S", 0.05)
         cluster.membership.prepare = hang
         await joined(cluster, ExecutorId("e4"), 4)
+
+
+async def test_the_only_executor_is_given_work_before_its_rows_are_loaded(tmp_path: Path) -> None:
+    spec = await stored(tmp_path / "chunks", ROWS, 9)
+    async with in_process_cluster(tmp_path, {"t": spec}, executors=1) as cluster:
+        never = asyncio.Event()
+
+        async def hangs(_executor_id: ExecutorId) -> None:
+            await never.wait()
+
+        cluster.membership.prepare = hangs
+        await cluster.fleet.lose(ExecutorId("e1"))
+        cluster.membership.lost(ExecutorId("e1"), "it is gone")
+        await joined(cluster, ExecutorId("e1"), 1)
+        assert (await cluster.execute(SUM)).to_pylist() == SUMS
