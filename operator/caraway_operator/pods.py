@@ -155,6 +155,11 @@ def _trouble(name: str, status: Mapping[str, Any]) -> Trouble | None:
         if waiting.get("reason") in _LASTING:
             said = _last_words(container) or waiting.get("message") or ""
             return Trouble(waiting["reason"], _cut(f"pod {name}: {waiting['reason']}: {said}"))
+    for container in containers:
+        # Kubelet says CrashLoopBackOff only after the second end; what was said last is known now.
+        if ended := _ended(container):
+            reason = ended.get("reason") or "Error"
+            return Trouble(reason, _cut(f"pod {name}: {_words(ended)}"))
     scheduled = _condition(status, "PodScheduled")
     if scheduled.get("status") == "False":
         reason = scheduled.get("reason") or "Unschedulable"
@@ -165,10 +170,23 @@ def _trouble(name: str, status: Mapping[str, Any]) -> Trouble | None:
     return None
 
 
+def _ended(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return how a container failed that is down, or that is not ready again since."""
+    if container.get("ready"):
+        return {}
+    for state in ("state", "lastState"):
+        found: Mapping[str, Any] = (container.get(state) or {}).get("terminated") or {}
+        if found.get("exitCode"):
+            return found
+    return {}
+
+
 def _last_words(container: Mapping[str, Any]) -> str:
     ended = (container.get("lastState") or {}).get("terminated") or {}
-    if not ended:
-        return ""
+    return _words(ended) if ended else ""
+
+
+def _words(ended: Mapping[str, Any]) -> str:
     words = (ended.get("message") or "").strip().splitlines()
     code = f"{ended.get('reason') or 'ended'} with exit code {ended.get('exitCode')}"
     return f"{code}: {words[-1]}" if words else code

@@ -28,15 +28,15 @@ class Rule:
 
 
 RULES: Sequence[Rule] = (
-    Rule("caraway.dev", ("carawayclusters", "carawaylimits"), ("get", "list", "watch")),
+    Rule("caraway.dev", ("carawayclusters", "carawaylimits"), ("list", "watch")),
     Rule("caraway.dev", ("carawayclusters/status",), ("patch",)),
     # An owner whose deletion is blocked by what it owns: some clusters check this right.
     Rule("caraway.dev", ("carawayclusters/finalizers",), ("update",)),
     Rule("", ("configmaps", "services", "serviceaccounts"), _WRITE),
     # Secrets are read by name: no list, and none is ever removed.
     Rule("", ("secrets",), ("create", "get", "update")),
-    Rule("", ("pods",), ("delete", "get", "list", "watch")),
-    Rule("", ("persistentvolumeclaims",), ("get", "list", "patch", "watch")),
+    Rule("", ("pods",), ("delete", "list", "watch")),
+    Rule("", ("persistentvolumeclaims",), ("list", "patch", "watch")),
     Rule("apps", ("deployments", "statefulsets"), _WRITE),
     Rule("networking.k8s.io", ("networkpolicies",), _WRITE),
     Rule("policy", ("poddisruptionbudgets",), _WRITE),

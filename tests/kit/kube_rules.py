@@ -1,7 +1,7 @@
 """What a Kubernetes API does to an object that it takes: defaults, and rules that refuse it.
 
 Only what the operator's objects meet. The rules follow the validation of Kubernetes 1.36; those of
-Services, ConfigMaps and StatefulSets were compared with a real server (docs/decisions/0024).
+Services, ConfigMaps and StatefulSets were compared with a real server (docs/decisions/0026).
 """
 
 import itertools

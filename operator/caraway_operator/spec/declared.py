@@ -8,7 +8,7 @@ from typing import Any
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.manifest import Manifest, document, loading
 from caraway_operator import naming
-from caraway_operator.spec import yaml_text
+from caraway_operator.spec import contents, yaml_text
 from caraway_operator.spec.cluster import ClusterSpec
 from caraway_operator.spec.problems import SpecProblem
 
@@ -54,9 +54,13 @@ def _check(spec: ClusterSpec, text: str, source: str | None) -> Checked:
         manifest = loading.load_alone(content)
     except ManifestError as exc:
         return Checked(None, tuple(_problem(each, source) for each in exc.problems))
-    conflicts = tuple(_conflicts(spec, manifest, content.value))
-    if conflicts:
-        return Checked(None, conflicts)
+    faults = contents.problems(spec, content.value)
+    found = (
+        *_conflicts(spec, manifest, content.value),
+        *(_problem(content.problem(path, message), source) for path, message in faults),
+    )
+    if found:
+        return Checked(None, found)
     return Checked(Declared(content.value, manifest.runtime.shutdown_timeout_s))
 
 

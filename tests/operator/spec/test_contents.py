@@ -1,0 +1,78 @@
+"""A manifest whose texts cannot work is refused before anything is rolled out."""
+
+from typing import Any
+
+import pytest
+
+from caraway_operator.spec import declared
+from tests.operator.looking import bench
+from tests.operator.manifests.clusters import spec
+
+ORDERS: dict[str, Any] = {"from": "s3://b/a/", "name": "orders"}
+
+
+def problems(manifest: dict[str, Any], **sections: Any) -> list[str]:
+    checked = declared.inline(spec({"version": "v1", "kind": "Caraway", "name": "a", **manifest},
+                                   **sections))  # fmt: skip
+    return [str(each) for each in checked.problems]
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("SELEKT 1", "is not SQL: sql parser error: Expected: an SQL statement, found: SELEKT"),
+        ("SELECT 1; SELECT 2", "must be one statement, but has 2"),
+        ("DELETE FROM orders", "must be a query"),
+    ],
+)
+def test_a_view_that_is_no_query_is_refused(sql: str, why: str) -> None:
+    [found] = problems({"views": [{"name": "v", "sql": sql}]})
+
+    assert found.startswith(f"spec.manifest.views[0].sql: {why}")
+
+
+def test_a_refresh_that_is_no_query_is_refused() -> None:
+    accelerated = {**ORDERS, "acceleration": {"enabled": True, "refresh_sql": "SELEKT 1"}}
+
+    [found] = problems({"datasets": [accelerated]})
+
+    assert found.startswith("spec.manifest.datasets[0].acceleration.refresh_sql: is not SQL")
+
+
+def test_a_store_that_nobody_declares_is_named() -> None:
+    dataset = {**ORDERS, "params": {"s3_key": "${lake:KEY}", "s3_secret": "${secrets:S}"}}
+
+    assert problems({"datasets": [dataset]}) == [
+        "spec.manifest.datasets[0].params.s3_key: there is no secret store 'lake'; "
+        "known: env, secrets"
+    ]
+    assert not problems({"datasets": [dataset]}, secrets=[{"name": "lake", "secretName": "keys"}])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM orders",
+        "WITH a AS (SELECT 1 AS x) SELECT * FROM a QUALIFY row_number() OVER (ORDER BY x) = 1",
+        "SELECT a.b['c'], x::int, interval '1 day' FROM t AS a, unnest(y) WHERE NOT x IN (1)",
+        "SELECT * EXCLUDE (a) FROM t UNION ALL BY NAME SELECT 1",
+    ],
+)
+def test_a_view_that_the_engine_may_read_is_let_through(sql: str) -> None:
+    assert not problems({"views": [{"name": "v", "sql": sql}]})
+
+
+async def test_a_view_that_does_not_parse_starts_no_rollout() -> None:
+    async with bench() as at:
+        at.create()
+        await at.settle()
+        before = len(at.api.log)
+        broken = {"version": "v1", "kind": "Caraway", "name": "shop"}
+        at.change(manifest={**broken, "views": [{"name": "v", "sql": "SELEKT 1"}]})
+
+        await at.look()
+
+        assert at.condition("SpecValid")["status"] == "False"
+        assert "views[0].sql: is not SQL" in at.condition("SpecValid")["message"]
+        assert at.condition("RolledOut")["status"] == "True"
+        assert all("status" in line or "Event" in line for line in at.api.log[before:])
