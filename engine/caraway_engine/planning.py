@@ -30,7 +30,7 @@ from caraway_engine import (
     viewing,
     writes,
 )
-from caraway_engine.known_faults import Planned
+from caraway_engine.known_faults import Planned, names
 from caraway_engine.plan_facts import Operation
 from caraway_engine.plans import KeptPlans, Plan, Startable
 from caraway_engine.positions import Positions
@@ -67,7 +67,9 @@ class StatementPlanner:
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         again = partial(frugal.start, self._contexts, plan.dataframe)
-        may_repeat = plan.effect.written is None and not plan.is_product
+        # A second try would be with all settings on.
+        is_plain = not plan.is_product and not plan.settings_off
+        may_repeat = plan.effect.written is None and is_plain
         start = plan.dataframe.execute_stream
         return Startable(plan, schema, start, again if may_repeat else None)
 
@@ -148,9 +150,11 @@ class StatementPlanner:
                 framed = self._framed(statement, options)
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
-            is_product = self._registered.is_product(dataframe, facts)
-            if is_product:
-                dataframe = self._serial(dataframe)
+            joined = self._registered.joined(dataframe, facts)
+            is_product = joined is not None and plan_facts.optimized(joined, facts).has_product
+            context = self._contexts.serial if is_product else self._contexts.main
+            settings_off = names.forbidden(context, joined) if joined else frozenset[str]()
+            dataframe = self._runnable(dataframe, is_product, settings_off)
         except BaseException as exc:
             raise _refined(self._registered.translate(exc, planning=True), statement) from exc
         is_explained = facts.operation is Operation.EXPLAIN
@@ -169,7 +173,9 @@ class StatementPlanner:
                 "and come here with a refresh"
             )
         files, stored = self._registered.files(facts), self._registered.stored(facts)
-        plan = Plan(dataframe, facts, effect, is_product, files, stored, sql=framed.sql)
+        plan = Plan(
+            dataframe, facts, effect, is_product, files, stored, {}, framed.sql, settings_off
+        )
         if key and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
         return plan
@@ -214,9 +220,13 @@ class StatementPlanner:
         with self._registered.inputs.passing((), rows) as token, viewing.with_sources():
             return context.sql(insertion.sql(f"{token}insertion"), options=_READ_WRITE)
 
-    def _serial(self, dataframe: Any) -> Any:
-        logical = dataframe.logical_plan()
-        return self._contexts.serial.create_dataframe_from_logical_plan(logical)
+    def _runnable(self, dataframe: Any, is_product: bool, settings_off: frozenset[str]) -> Any:
+        """Plan a statement again where the main context as it is must not run it."""
+        context = self._contexts.main
+        if is_product:
+            context = self._contexts.serial
+            dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
+        return names.without(context, dataframe, settings_off)
 
     def _pruned(self, statement: Statement, plan: Plan, views: Views) -> Shown:
         """Find the partitions that a statement can need, of tables that it does not need whole."""
@@ -240,8 +250,7 @@ class StatementPlanner:
         try:
             with viewing.limits_of(statement):
                 dataframe = self._dataframe(statement, plan.sql, views, options)
-            if plan.is_product:
-                dataframe = self._serial(dataframe)
+            dataframe = self._runnable(dataframe, plan.is_product, plan.settings_off)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
         reads_only_catalog = plan.effect.reads_only_catalog and not has_changes

@@ -23,7 +23,8 @@ _CACHED_PLANS = 512
 class Plan:
     """A plan, with what is known of it: `stored` are the accelerated datasets that it reads.
 
-    `sql` is the text that it was made of, which is not always what the user wrote.
+    `sql` is the text that it was made of, which is not always what the user wrote. `settings_off`
+    are those of the engine with which it would answer wrongly.
     """
 
     dataframe: Any
@@ -34,6 +35,7 @@ class Plan:
     stored: frozenset[TableName]
     views: Shown = field(default_factory=dict)
     sql: str = ""
+    settings_off: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,9 +151,14 @@ class Registered:
 
     def is_product(self, dataframe: Any, facts: PlanFacts) -> bool:
         """Tell if a plan multiplies tables."""
+        plan = self.joined(dataframe, facts)
+        return plan is not None and plan_facts.optimized(plan, facts).has_product
+
+    def joined(self, dataframe: Any, facts: PlanFacts) -> Any | None:
+        """Optimize a plan if it may join tables."""
         if not facts.has_join and facts.is_complete:
-            return False
-        return plan_facts.optimized(dataframe.optimized_logical_plan(), facts).has_product
+            return None
+        return dataframe.optimized_logical_plan()
 
     def physical_plan(self, name: TableName) -> ExecutionPlan:
         """Plan to read a whole table."""

@@ -107,4 +107,9 @@ FAULTS = (
         "A CTE that calls random() or uuid() is computed anew wherever it is read.",
         Remedy.REFUSED,
     ),
+    Fault(
+        "bare-names",
+        "A filter above a join of columns with the same name lands on the other column.",
+        Remedy.SET,
+    ),
 )

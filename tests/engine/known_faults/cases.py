@@ -239,4 +239,15 @@ CASES = (
         "WITH c AS (SELECT random() AS r) SELECT a.r = b.r FROM c a, c b",
         "'c' calls random()",
     ),
+    answered(
+        "bare-names",
+        "SELECT u.k, u.w FROM t RIGHT JOIN u ON t.v = u.w * 10 WHERE t.k IS NULL",
+        (2, 4), (4, 6),
+    ),
+    answered(
+        "bare-names",
+        "SELECT u.k, one.k AS o FROM one CROSS JOIN t RIGHT JOIN u ON t.v = u.w * 10 "
+        "WHERE t.k IS NULL",
+        (2, 7), (4, None),
+    ),
 )  # fmt: skip
