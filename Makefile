@@ -35,7 +35,7 @@ test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
 
 test-differential: setup
-	$(PYTEST) -o timeout=400 -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py
+	$(PYTEST) -o timeout=400 -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py
 
 test-full: setup
 	$(PYTEST) -o timeout=400

@@ -33,7 +33,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "min", "max", "over", "exists", "in", "any", "some", "all", "using", "natural",
-    "distinct", "random", "uuid", "offset", "timestamptz", "zone",
+    "distinct", "random", "uuid", "offset", "timestamptz", "zone", "timestamp",
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)

@@ -4,10 +4,13 @@ It makes a moment of UTC without a zone of it, which then counts as one of the z
 compared with.
 """
 
+import re
+
 from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
+_NAMES_ZONE = re.compile(r"\d\d:\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
 _WITH_ZONE = ("Tz", "WithTimeZone")
 _IN_UTC = "arrow_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
 
@@ -15,6 +18,9 @@ _IN_UTC = "arrow_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
 def mend(scope: Scope, types: Types) -> bool:
     """Have what is of type TIMESTAMPTZ keep its zone; tell if there was any."""
     changes = [(each, _valued(each)) for each in scope.expressions() if _has_zone(each)]
+    # Where it is compared TIMESTAMP '...Z' is a moment, too; elsewhere its type is what was asked.
+    for condition in (scope.select["selection"], scope.select["having"]):
+        changes += [(each, _valued(each)) for each in syntax.inside(condition) if _is_of_zone(each)]
     for old, value in changes:
         syntax.replace(old, syntax.filled(_IN_UTC, a=value))
     return bool(changes)
@@ -25,6 +31,14 @@ def _has_zone(tree: Tree) -> bool:
         return False
     type_ = syntax.body(tree)["data_type"]
     return syntax.kind(type_) == "Timestamp" and type_["Timestamp"][1] in _WITH_ZONE
+
+
+def _is_of_zone(tree: Tree) -> bool:
+    if syntax.kind(tree) != "TypedString" or _has_zone(tree):
+        return False
+    text = next(iter(tree["TypedString"]["value"]["value"].values()))
+    is_moment = syntax.kind(tree["TypedString"]["data_type"]) == "Timestamp"
+    return is_moment and isinstance(text, str) and bool(_NAMES_ZONE.search(text))
 
 
 def _valued(tree: Tree) -> Tree:

@@ -38,9 +38,18 @@ class Scope:
     is_top: bool
     types: dict[int, pa.DataType | None] = field(default_factory=dict)
     """What is known of expressions, by their identity: what is changed in place keeps its type."""
+    _expressions: list[Tree] | None = None
 
-    def expressions(self) -> Iterator[Tree]:
-        """Yield the expressions of the SELECT and of the ORDER BY of its query."""
+    def expressions(self) -> list[Tree]:
+        """Return the expressions of the SELECT and of the ORDER BY of its query, as first seen.
+
+        Those that are written otherwise are changed in place.
+        """
+        if self._expressions is None:
+            self._expressions = list(self._found())
+        return self._expressions
+
+    def _found(self) -> Iterator[Tree]:
         yield from syntax.inside(self.select["projection"])
         yield from self._conditions()
         for key in ("selection", "having", "qualify", "group_by", "named_window", "distinct"):

@@ -5,7 +5,7 @@ A tree is made of dicts and lists. An expression is a dict with one key, its kin
 are changed in place, so what refers to a part sees the change.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -57,11 +57,22 @@ def is_select(tree: Tree) -> bool:
     return isinstance(tree, dict) and "projection" in tree and "from" in tree
 
 
-def parts(tree: Tree) -> Iterable[Tree]:
-    """Return what a tree is made of, one level down."""
+_PLACES = ("span", "select_token")
+"""Where something stands in the text; as much as all the rest of a tree."""
+
+
+def _below(tree: dict[str, Tree] | list[Tree] | tuple[Tree, ...]) -> list[Tree]:
+    """Return what a tree holds, one level down, without names, places and values."""
     if isinstance(tree, dict):
-        return tree.values()
-    return tree if isinstance(tree, list | tuple) else ()
+        if "quote_style" in tree:
+            return []
+        return [
+            each for key, each in tree.items() if isinstance(each, _HOLDING) and key not in _PLACES
+        ]
+    return [each for each in tree if isinstance(each, _HOLDING)]
+
+
+_HOLDING = (dict, list, tuple)
 
 
 def copied(tree: Tree) -> Tree:
@@ -73,24 +84,24 @@ def copied(tree: Tree) -> Tree:
 
 def inside(tree: Tree) -> Iterator[Tree]:
     """Yield the dicts of a tree, each before those that it holds, but not those of queries."""
-    waiting = [tree]
+    waiting = [tree] if isinstance(tree, _HOLDING) else []
     while waiting:
         each = waiting.pop()
         if isinstance(each, dict):
             yield each
             if is_query(each):
                 continue
-        waiting += reversed(list(parts(each)))
+        waiting += reversed(_below(each))
 
 
 def everything(tree: Tree) -> Iterator[Tree]:
     """Yield all dicts of a tree, those of queries too."""
-    waiting = [tree]
+    waiting = [tree] if isinstance(tree, _HOLDING) else []
     while waiting:
         each = waiting.pop()
         if isinstance(each, dict):
             yield each
-        waiting += parts(each)
+        waiting += _below(each)
 
 
 def replace(tree: Tree, new: Tree) -> None:

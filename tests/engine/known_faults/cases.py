@@ -225,6 +225,11 @@ CASES = (
         (2,),
     ),
     answered(
+        "zone-forgotten",
+        "SELECT id FROM moments WHERE ny = TIMESTAMP '2024-06-01T10:00:00Z'",
+        (1,),
+    ),
+    answered(
         "lists-with-null",
         "SELECT s, y FROM texts WHERE s IN ('a', y) AND s NOT IN (y, 'b')",
         ("a", "c"),
