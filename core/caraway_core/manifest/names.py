@@ -10,6 +10,7 @@ RESERVED_SCHEMAS = frozenset({"runtime", "information_schema", SOURCE_SCHEMA})
 
 _PART = r'(?:"(?:[^"]|"")*"|[^".]*)'
 _NAME = re.compile(rf"({_PART})(?:\.({_PART}))?")
+_IN_CATALOG = re.compile(rf'(?:"caraway"|(?i:caraway))\.(?P<name>{_PART}\.{_PART})$')
 _UNQUOTED = re.compile(r"[\w$-]{1,128}")
 _QUOTED = re.compile(r'[^"./\\\x00-\x1f\x7f]{1,128}')
 # Only ASCII, as the SQL engine folds: a name must be found under the text it is queried by.
@@ -42,6 +43,20 @@ def canonical(text: str) -> str:
 def identity(name: str) -> str:
     """Return what two canonical names share when they name one table."""
     return name.removeprefix("public.")
+
+
+def spellings(text: str) -> tuple[str, str]:
+    """Return the canonical names that a table name may stand for: `t` and `public.t` are one.
+
+    The catalog may stand before the schema.
+
+    Raises:
+        ValueError: as `canonical`.
+    """
+    match = _IN_CATALOG.match(text.strip())
+    name = canonical(match["name"] if match else text)
+    bare = identity(name)
+    return name, bare if bare != name else f"public.{bare}"
 
 
 def split_origin(text: str) -> Origin:

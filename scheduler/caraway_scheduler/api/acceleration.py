@@ -8,16 +8,16 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import CarawayError, UnavailableError
 from caraway_core.ids import TableName
-from caraway_core.manifest import names
 from caraway_scheduler.acceleration.refreshing import status as status_of
 from caraway_scheduler.acceleration.service import Accelerations, Standing
-from caraway_scheduler.api import bodies, errors, scopes
+from caraway_scheduler.api import bodies, dataset_names, errors, scopes
 from caraway_scheduler.api.errors import RefusedError
 
 router = APIRouter(tags=["Datasets"])
 _Body = Mapping[str, object]
+_STARTING = UnavailableError("the runtime is still starting; try again")
 Name = Annotated[str, Path(description="A dataset of the manifest.")]
 
 
@@ -91,13 +91,11 @@ async def standing(request: Request, name: Name) -> Response:
     """Tell which version of a dataset is read, and how its refresh stands."""
     accelerations = scopes.services(request).accelerations
     if accelerations is None:
-        return _refusal(503, "the runtime is still starting; try again")
+        return errors.as_message(_STARTING)
     try:
-        found = accelerations.standing(_table(name))
+        _, found = dataset_names.find(name, accelerations.standing)
     except CarawayError as exc:
         return errors.as_message(exc)
-    except ValueError as exc:
-        return _refusal(400, str(exc))
     return JSONResponse(_told(found))
 
 
@@ -106,10 +104,11 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
     if not scopes.principal(request).may_write:
         return _refusal(403, "refreshing datasets needs a key that ends in :rw")
     if services.accelerations is None:
-        return _refusal(503, "the runtime is still starting; try again")
+        return errors.as_message(_STARTING)
     try:
+        table, _ = dataset_names.find(name, services.accelerations.standing)
         body = _parsed(await bodies.read(request, services.max_body_bytes))
-        message = await change(services.accelerations, _table(name), body)
+        message = await change(services.accelerations, table, body)
     except (RefusedError, CarawayError) as exc:
         return errors.as_message(exc)
     except ValueError as exc:
@@ -145,10 +144,6 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     if not isinstance(document, dict):
         raise ValueError("the request body must be a JSON object")
     return document
-
-
-def _table(name: str) -> TableName:
-    return TableName(names.canonical(name))
 
 
 def _told(found: Standing) -> dict[str, Any]:

@@ -14,14 +14,13 @@ from caraway_core import outcomes
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
-from caraway_core.manifest import names
 from caraway_core.outcomes import Kind
 from caraway_plugins.changes import decoding
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration import requests as applied_requests
 from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Ingest
 from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
-from caraway_scheduler.api import bodies, errors, scopes
+from caraway_scheduler.api import bodies, dataset_names, errors, scopes
 from caraway_scheduler.api.cdc_documentation import INGEST
 from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.services import Services
@@ -107,21 +106,11 @@ async def _decoded(body: bytes, headers: Mapping[str, str], target: ChangeTarget
 
 
 def _target(ingest: Ingest, name: str) -> tuple[TableName, ChangeTarget]:
-    """Find the dataset that a bare or qualified name means."""
     try:
-        canonical = names.canonical(name)
-    except ValueError as exc:
-        raise RefusedError(404, str(exc)) from exc
-    identity = names.identity(canonical)
-    spellings = (canonical, identity if identity != canonical else f"public.{identity}")
-    refusals: list[CarawayError] = []
-    for spelling in map(TableName, spellings):
-        try:
-            return spelling, ingest.target(spelling)
-        except _NOT_HERE as exc:
-            refusals.append(exc)
-    told = next((each for each in refusals if not isinstance(each, NoDatasetError)), refusals[0])
-    raise RefusedError(404, told.message)
+        return dataset_names.find(name, ingest.target)
+    except _NOT_HERE as exc:
+        # To a producer a dataset that takes no changes is as good as absent.
+        raise RefusedError(404, exc.message) from exc
 
 
 def _request_id(header: str | None) -> str | None:

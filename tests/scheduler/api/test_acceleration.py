@@ -281,7 +281,7 @@ async def test_source_answers_until_loaded_where_that_is_asked_for(tmp_path: Pat
         ("orders/acceleration/refresh", '{"refresh_sql": 7}', 400, "text"),
         ("orders/acceleration/refresh", '{"refresh_jitter_max": "x"}', 400, "jitter"),
         ("orders/acceleration/refresh", '{"refresh_sql": "SELECT * FROM plain"}', 400, "plain"),
-        ("not a name/acceleration/refresh", "{}", 400, "not a table name"),
+        ("not a name/acceleration/refresh", "{}", 404, "not a table name"),
     ],
 )
 async def test_what_cannot_be_refreshed_is_told(
@@ -324,3 +324,65 @@ async def test_old_versions_are_removed_but_not_at_once(tmp_path: Path) -> None:
             await at_version(runtime, number)
         kept = [each.name for each in (tmp_path / "data-dir/results/datasets").glob("d-*")]
         assert len(kept) == 3, "statements may still read them"
+
+
+NAMED = """
+        datasets:
+          - from: file:orders.parquet
+            name: orders
+            acceleration: {enabled: true}
+          - from: file:orders.parquet
+            name: sales.orders
+            acceleration: {enabled: true}
+          - from: file:orders.parquet
+            name: '"Big"'
+            acceleration: {enabled: true}
+          - from: file:orders.parquet
+            name: plain
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset"),
+    [
+        ("orders", "orders"), ("public.orders", "orders"), ("ORDERS", "orders"),
+        ("caraway.public.orders", "orders"), ("%22public%22.%22orders%22", "orders"),
+        ("public%2Eorders", "orders"), ("sales.orders", "sales.orders"),
+        ("caraway.sales.orders", "sales.orders"), ("%22caraway%22.SALES.orders", "sales.orders"),
+        ("%22Big%22", "Big"), ("public.%22Big%22", "Big"), ("caraway.public.%22Big%22", "Big"),
+    ],
+)  # fmt: skip
+async def test_routes_take_names_as_statements_do(tmp_path: Path, name: str, dataset: str) -> None:
+    write(tmp_path, 3)
+    async with running(tmp_path, NAMED) as runtime:
+        told = await runtime.api.get(f"/v1/datasets/{name}/acceleration")
+        assert (told.status_code, told.json()["dataset"]) == (200, dataset)
+        path = f"/v1/datasets/{name}/acceleration/refresh"
+        refreshed = await runtime.api.post(path, json={})
+        assert refreshed.status_code == 201, refreshed.text
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("nothing", 404), ("other.orders", 404), ("a.b.c.d", 404), ("other.public.orders", 404),
+        ("caraway_source.orders", 404), ("runtime.orders", 404), ("%22", 404), ("plain", 400),
+        ("public.plain", 400), ("Big", 404),
+    ],
+)  # fmt: skip
+async def test_other_names_mean_no_dataset_on_every_route(
+    tmp_path: Path, name: str, status: int
+) -> None:
+    write(tmp_path, 3)
+    async with running(tmp_path, NAMED) as runtime:
+        path = f"/v1/datasets/{name}/acceleration"
+        for answer in (
+            await runtime.api.get(path),
+            await runtime.api.patch(path, json={}),
+            await runtime.api.post(f"{path}/refresh", json={}),
+        ):
+            assert (answer.status_code, list(answer.json())) == (status, ["message"])
+        headers = {"content-type": "application/json"}
+        path = f"/v1/datasets/{name}/cdc"
+        taken = await runtime.api.post(path, content=b"[]", headers=headers)
+        assert taken.status_code == 404

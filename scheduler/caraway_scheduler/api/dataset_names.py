@@ -1,0 +1,29 @@
+"""Finds the dataset that the name in a path means, in the same way for all routes."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from caraway_core.errors import NotFoundError
+from caraway_core.ids import TableName
+from caraway_core.manifest import names
+from caraway_scheduler.acceleration.service import NoDatasetError
+
+T = TypeVar("T")
+
+
+def find(name: str, look: Callable[[TableName], T]) -> tuple[TableName, T]:
+    """Return the dataset, and what `look` finds of it; the name may be qualified or not.
+
+    Raises:
+        NoDatasetError: no dataset has such a name.
+    """
+    try:
+        spellings = names.spellings(name)
+    except ValueError as exc:
+        raise NoDatasetError(str(exc)) from exc
+    for spelling in map(TableName, spellings):
+        try:
+            return spelling, look(spelling)
+        except NotFoundError:
+            continue
+    raise NoDatasetError(f"no dataset '{name}'; GET /v1/datasets lists them")
