@@ -7,6 +7,7 @@ would answer as if the table were empty.
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from datafusion import ExecutionPlan
 
@@ -48,7 +49,7 @@ def check(files: SingleFiles, plan: Callable[[TableName], ExecutionPlan]) -> Non
     """
     for path, table in files.local.items():
         if not os.path.exists(path) and not _is_glob(path):
-            raise _gone(table, f"its file '{path}' is gone")
+            raise _gone(table, f"its file '{PurePath(path).name}' is gone")
     for table in files.remote:
         # A table of which every file is there has a scan for each; what is gone leaves this.
         if _reads_nothing(plan(table)):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from pathlib import PurePath
 
 from datafusion import ExecutionPlan, SessionContext
 
@@ -144,11 +145,11 @@ class Sharing:
         for leaf, owner in shared:
             gone = self._pieces[owner].keys() - leaf.paths
             if gone and not _is_partitioned(self._tables[owner]):
-                raise ValueError(f"'{min(gone)}' is gone")
+                raise ValueError(f"'{PurePath(min(gone)).name}' is gone")
         for pieces in self._pieces.values():
             for path in pieces:
                 if path.startswith(_LOCAL) and not os.path.exists(path.removeprefix(_LOCAL)):
-                    raise ValueError(f"'{path}' is gone")
+                    raise ValueError(f"'{PurePath(path).name}' is gone")
 
     def _owner(self, leaf: Leaf) -> TableName:
         owners = [

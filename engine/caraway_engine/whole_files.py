@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import PurePath
 from threading import Lock
 
 from datafusion import SessionContext
@@ -93,10 +94,12 @@ def check_present(
 
 
 def _changed(table: TableName, piece: Piece, size_bytes: int | None) -> ExecutionError:
+    # Where it lies on the server is nothing for users.
+    what = f"dataset '{table}': '{PurePath(piece.path).name}'"
     if size_bytes is None:
-        return ExecutionError(f"dataset '{table}': '{piece.path}' is gone; run the query again")
+        return ExecutionError(f"{what} is gone; run the query again")
     return ExecutionError(
-        f"dataset '{table}': '{piece.path}' has {size_bytes} bytes, and had {piece.size_bytes} "
+        f"{what} has {size_bytes} bytes, and had {piece.size_bytes} "
         "when the query was planned; run the query again"
     )
 

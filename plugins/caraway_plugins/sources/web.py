@@ -134,8 +134,7 @@ def _client(values: Params, request: SourceRequest) -> Iterator[httpx.Client]:
         # The text of the error may hold the whole address, with what is secret in its query.
         raise DatasetError(
             "unavailable",
-            f"'{_title(request)}' cannot be fetched ({type(exc).__name__}); check the address "
-            f"and the network",
+            f"'{_title(request)}' cannot be fetched; check the address and the network",
         ) from exc
 
 

@@ -215,6 +215,5 @@ class Accelerated:
     def _failed(self, kind: str, exc: BaseException) -> None:
         """Say that something went wrong which nobody foresaw; it is begun again with back-off."""
         self.keeper.fail(
-            f"to {kind} failed unexpectedly ({type(exc).__name__}) and is tried again; the "
-            "scheduler's log has the cause"
+            f"to {kind} failed unexpectedly and is tried again; the scheduler's log has the cause"
         )

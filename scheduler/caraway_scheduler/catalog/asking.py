@@ -78,10 +78,18 @@ class Asking:
         loop = asyncio.get_running_loop()
         try:
             return await loop.run_in_executor(pool, function, request)
-        except DatasetError:
+        except DatasetError as exc:
+            _hide_folders(exc, request)
             raise
         except Exception as exc:
             raise unexpected(request.name, "its source", exc) from exc
+
+
+def _hide_folders(exc: DatasetError, request: SourceRequest) -> None:
+    """Name files as the manifest does: where it lies on the server is nothing for users."""
+    for folder in (request.base_dir, request.base_dir.resolve(), request.cache_dir):
+        exc.message = exc.message.replace(f"{folder}/", "")
+    exc.args = (exc.message,)
 
 
 class UnexpectedError(DatasetError):
@@ -92,8 +100,7 @@ def unexpected(name: TableName, what: str, exc: BaseException) -> UnexpectedErro
     """Word a failure that nobody foresaw, without the words of the library that failed."""
     error = UnexpectedError(
         "invalid",
-        f"dataset '{name}': {what} failed unexpectedly ({type(exc).__name__}); the scheduler's "
-        "log has the cause",
+        f"dataset '{name}': {what} failed unexpectedly; the scheduler's log has the cause",
     )
     error.__cause__ = exc
     return error
