@@ -163,7 +163,7 @@ class Client:
     def set_refresh_sql(self, name: str, sql: str | None) -> None:
         """Change what is loaded, from the next refresh until the next start of the server.
 
-        None: as the manifest has it.
+        None: it stays as it is.
         """
         self._refreshes.configure(name, {"refresh_sql": sql})
 
