@@ -6,7 +6,8 @@
 # Nothing in it needs BuildKit. `buildah` and `podman build` want `--format docker` for the health checks.
 #
 # Packages come from the index that pip knows, or from --build-arg PIP_INDEX_URL=..., which stays in
-# stages that no image carries.
+# stages that no image carries. So does --build-arg CA_CERTIFICATE="$(cat ca.pem)", the certificate of
+# a private authority that signed the index's own.
 ARG PYTHON_IMAGE=python:3.11-slim
 
 # What the stages that install share: pip's settings, and our own wheel.
@@ -14,7 +15,9 @@ FROM ${PYTHON_IMAGE} AS wheel
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_TRUSTED_HOST
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+ARG CA_CERTIFICATE
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_CERT=/ca.pem
+RUN python -c "import os, pip._vendor.certifi as c; open('/ca.pem', 'w').write(c.contents() + os.environ.get('CA_CERTIFICATE', ''))"
 WORKDIR /source
 COPY . .
 RUN pip wheel --no-deps --wheel-dir /wheel .
@@ -24,7 +27,9 @@ FROM ${PYTHON_IMAGE} AS cluster-packages
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_TRUSTED_HOST
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+ARG CA_CERTIFICATE
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_CERT=/ca.pem
+RUN python -c "import os, pip._vendor.certifi as c; open('/ca.pem', 'w').write(c.contents() + os.environ.get('CA_CERTIFICATE', ''))"
 COPY requirements/image.txt /requirements.txt
 RUN python -m venv --without-pip /opt/caraway \
     && pip --python /opt/caraway install --only-binary :all: -r /requirements.txt
@@ -43,7 +48,9 @@ FROM ${PYTHON_IMAGE} AS operator-packages
 ARG PIP_INDEX_URL
 ARG PIP_EXTRA_INDEX_URL
 ARG PIP_TRUSTED_HOST
-ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+ARG CA_CERTIFICATE
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_CERT=/ca.pem
+RUN python -c "import os, pip._vendor.certifi as c; open('/ca.pem', 'w').write(c.contents() + os.environ.get('CA_CERTIFICATE', ''))"
 COPY requirements/operator.txt /requirements.txt
 RUN python -m venv --without-pip /opt/caraway \
     && pip --python /opt/caraway install --only-binary :all: -r /requirements.txt

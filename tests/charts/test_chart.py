@@ -175,6 +175,17 @@ def test_the_number_of_executors_is_left_to_kubectl_scale() -> None:
         assert "replicas" not in spec["executor"]
 
 
+def test_the_number_of_operators_is_left_to_kubectl_scale() -> None:
+    """Helm 4 applies server-side: a number that both write is a conflict at the next upgrade."""
+
+    def written(values: dict[str, Any]) -> Any:
+        [found] = helm.of_kind(helm.render(values), "Deployment")
+        return found["spec"].get("replicas")
+
+    assert written({}) is None
+    assert written({"operator": {"replicas": 2}}) == 2
+
+
 def test_all_images_come_from_the_registry_that_is_given() -> None:
     for values in (VALUES["air-gapped"], {**VALUES["air-gapped"], "operator": {"enabled": False}}):
         found = helm.render(values)

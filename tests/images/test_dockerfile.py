@@ -62,6 +62,18 @@ def test_images_hold_no_installer_and_no_index() -> None:
         assert "pip install" not in text
 
 
+def test_stages_that_install_trust_a_private_authority_and_images_do_not_name_it() -> None:
+    installing = [
+        text for text in stages().values() if re.search(r"\bpip (\S+ )*install|pip wheel", text)
+    ]
+    assert len(installing) == 3
+    for text in installing:
+        assert "ARG CA_CERTIFICATE" in text and "PIP_CERT=/ca.pem" in text
+        assert text.index("/ca.pem', 'w'") < text.index("COPY")
+    for stage in ("scheduler", "executor", "operator", "caraway"):
+        assert "CA_CERTIFICATE" not in lineage(stage)
+
+
 def test_images_hold_nothing_that_runs_as_another_user() -> None:
     for stage in ("scheduler", "executor", "operator", "caraway"):
         assert "find / -xdev -type f -perm /6000 -exec chmod a-s {} +" in lineage(stage)
