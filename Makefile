@@ -33,6 +33,7 @@ test-cluster: setup
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
+	$(PYTEST) -o timeout=1200 -m full tests/e2e/test_run_chaos.py tests/e2e/test_cluster_chaos.py
 
 test-differential: setup
 	$(PYTEST) -o timeout=400 -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py

@@ -4,6 +4,7 @@ Whoever writes sends again what was not answered, under the same key, as clients
 knows what must be there, and what may be: what is under way.
 """
 
+import os
 import random
 import threading
 import time
@@ -19,6 +20,9 @@ from pyarrow import parquet
 
 from tests.kit.deadlines import until
 
+LENGTH_S = float(os.environ.get("CARAWAY_CHAOS_S", "40"))
+"""How long faults go on."""
+SEED = int(os.environ.get("CARAWAY_CHAOS_SEED", "1"))
 PATIENCE_S = 180.0
 """How long a write is sent again: also after the last fault."""
 ACCOUNTS = 50
@@ -51,6 +55,12 @@ JOB = "SELECT count(*) AS n, sum(v) AS s FROM facts"
 JOB_ROWS = 100_000
 JOB_ANSWER = [{"n": JOB_ROWS, "s": JOB_ROWS * (JOB_ROWS - 1) // 2}]
 LEDGER = "SELECT count(*) AS n, count(DISTINCT id) AS d FROM ledger"
+
+
+def wait(seconds: float) -> None:
+    """Let time pass: faults come at times, not at events."""
+    end = time.monotonic() + seconds
+    until(lambda: time.monotonic() >= end, "the time has passed", seconds + 60)
 
 
 def write_sources(folder: Path) -> None:
@@ -110,6 +120,16 @@ class Chaos:
             self._stopping.set()
             for thread in threads:
                 thread.join(PATIENCE_S + 30)
+
+    def told(self) -> dict[str, int]:
+        """Say how much there was."""
+        return {
+            "rows": self.ledger.acknowledged,
+            "refreshes": self.number,
+            "jobs": len(self.jobs),
+            "reads": self.reads,
+            "again": self.refused,
+        }
 
     def _repeat(self, work: Callable[[random.Random], None], number: int) -> None:
         chosen = random.Random(self.seed * 100 + number)
