@@ -22,6 +22,10 @@ from caraway_core.protocols.results import ChunkInfo
 OP = "caraway_op"
 OFFSET = "caraway_offset"
 SOURCE_BYTES = 8
+OLD_KEY = "caraway_old_"
+"""In the rows that a statement changes: the columns of the keys that they had, numbered."""
+EXISTS = "caraway_exists"
+"""In the rows that a statement changes: whether there is a row with the new key."""
 
 
 class Op(IntEnum):

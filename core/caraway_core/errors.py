@@ -23,6 +23,8 @@ CarawayError
     │   ├── ParametersError          the values do not fit the statement
     │   └── TableNotFoundError       the statement names a table that is not there
     ├── DatasetLoadingError      a dataset is still loading; retry after `retry_after_s`
+    ├── SourceNotReadError       sources were to answer, and none of them is read
+    ├── MovedOnError             rows to change were changed meanwhile; run it again
     ├── QueryForbiddenError      the caller may not do this
     ├── QueryTimeoutError        the time limit passed
     ├── QueryCancelledError      somebody cancelled it
@@ -222,6 +224,10 @@ class DatasetLoadingError(QueryError):
 
 class SourceNotReadError(QueryError):
     """The statement was to be answered by sources of datasets, and reads none of them."""
+
+
+class MovedOnError(QueryError):
+    """The rows that a statement would change have been changed meanwhile; it may be run again."""
 
 
 class QueryForbiddenError(QueryError):

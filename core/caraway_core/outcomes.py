@@ -89,6 +89,7 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.TableNotFoundError: _INVALID,
     errors.DatasetLoadingError: _AWAY,
     errors.SourceNotReadError: _INVALID,
+    errors.MovedOnError: _AWAY,
     errors.QueryForbiddenError: Outcome(Kind.FORBIDDEN, "SUBMISSION_FAILED"),
     errors.QueryTimeoutError: Outcome(Kind.TIMED_OUT, "TIMEOUT"),
     errors.QueryCancelledError: Outcome(Kind.CANCELLED, "CANCELLED"),

@@ -13,7 +13,7 @@ from typing import Any
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Write
-from caraway_engine import plan_nodes
+from caraway_engine import plan_nodes, subplans
 from caraway_engine.plan_nodes import Clauses, HiddenError, Node, Part
 
 _CATALOG, _SCHEMA = "caraway", "public"
@@ -24,8 +24,8 @@ VOLATILE = frozenset(
 """The functions whose value depends on more than their arguments, by their own names."""
 
 
-INSERT = "Insert Into"
-"""The name of the write that adds rows."""
+INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
+"""The names of writes as the engine has them."""
 
 
 class Operation(Enum):
@@ -100,6 +100,11 @@ class PlanFacts:
         return is_query and not self.write and not self.has_copy and not self.is_volatile
 
     @property
+    def changes_rows(self) -> bool:
+        """Tell if the statement changes or removes rows that are there."""
+        return self.write is not None and self.write.name in (UPDATE, DELETE)
+
+    @property
     def is_diagnostic(self) -> bool:
         """Tell if the statement asks about another one."""
         return self.operation in (Operation.EXPLAIN, Operation.ANALYZE, Operation.DESCRIBE)
@@ -157,7 +162,7 @@ def _nodes(plan: Any) -> Iterator[Node]:
         for expression in plan_nodes.expressions(node):
             for part in plan_nodes.inside(expression):
                 if part.kind in plan_nodes.SUBQUERIES:
-                    yield from _nodes(plan_nodes.subplan(part, node).plan)
+                    yield from _nodes(subplans.subplan(part, node).plan)
 
 
 def table_name(catalog: str | None, schema: str | None, table: str) -> TableName:
@@ -223,7 +228,7 @@ class _Found:
         """Take what a node mentions where it cannot be walked."""
         self._lose(hidden)
         try:
-            found = plan_nodes.mentioned(node)
+            found = subplans.mentioned(node)
         except HiddenError:
             self._is_complete = False
             return
@@ -294,13 +299,13 @@ class _Found:
     def _subquery(self, part: Part, node: Node, is_negated: bool) -> None:
         self._has_subquery = self._has_join = True
         try:
-            found = plan_nodes.subplan(part, node)
+            found = subplans.subplan(part, node)
         except HiddenError as exc:
             return self._mentioned(node, str(exc))
         self._is_simplified |= found.is_simplified
         is_in = part.kind == "InSubquery"
         if is_in and (is_negated or part.expression.to_variant().negated()):
-            if plan_nodes.may_be_null(part, node, found):
+            if subplans.may_be_null(part, node, found):
                 self._lose("null_aware")
         for each in found.condition:
             self._expression(each, node)

@@ -1,24 +1,17 @@
-"""Walks logical plans in their typed form: nodes, expressions, and the plans of subqueries.
+"""Walks logical plans in their typed form: the nodes, and what is inside their expressions.
 
 Python sees a node as a variant and an expression as a `RawExpr`. Two things are hidden from it:
-the plan of a subquery inside an expression, and some clauses of aggregates and windows. The first
-becomes visible when an optimizer with nothing but the decorrelation rules makes a join of the
-subquery. The second stand in the protobuf form of the expression.
+some clauses of aggregates and windows, which stand in the protobuf form of the expression, and the
+plans of subqueries, see `subplans`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-from datafusion import LogicalPlan, SessionConfig, SessionContext
 from datafusion.expr import Expr
-from datafusion.substrait import Producer
-from substrait.algebra_pb2 import ReadRel
-from substrait.plan_pb2 import Plan
 
-from caraway_engine import wire
+from caraway_engine import decorrelation, wire
 
 UNKNOWN = "unknown"
 """The kind of a node that the engine does not type."""
@@ -27,11 +20,6 @@ _LEAVES = frozenset(
     {"Column", "Literal", "ScalarVariable", "Placeholder", "Outer",
      "LambdaVariable", "ScalarSubquery", "Exists"}
 )  # fmt: skip
-_DECORRELATION = frozenset(
-    {"rewrite_set_comparison", "decorrelate_predicate_subquery", "scalar_subquery_to_join",
-     "decorrelate_lateral_join", "replace_distinct_aggregate"}
-)  # fmt: skip
-_AFTER = "logical_plan after "
 _DEEP = 32
 """Operands are copies of all below them, so a chain this deep is read from its bytes instead."""
 
@@ -94,7 +82,7 @@ def nodes(plan: Any) -> Iterator[Node]:
     while waiting:
         node = _node(waiting.pop())
         if node.kind == "Distinct" and not _is_distinct_all(node.plan):
-            node = _node(_frame(node.plan).optimized_logical_plan()._raw_plan)
+            node = _node(decorrelation.frame(node.plan).optimized_logical_plan()._raw_plan)
         yield node
         waiting += reversed(node.plan.inputs())
 
@@ -115,7 +103,8 @@ def _of_limit(variant: Any) -> list[Any]:
     return [each for each in (variant.fetch(), variant.skip()) if each is not None]
 
 
-def _of_join(variant: Any) -> list[Any]:
+def of_join(variant: Any) -> list[Any]:
+    """Return the keys and the condition of a join."""
     found = [each for pair in variant.on() for each in pair]
     condition = variant.filter()
     return found if condition is None else [*found, condition]
@@ -136,7 +125,7 @@ _EXPRESSIONS: dict[str, Callable[[Any], list[Any]]] = {
     "WindowExpr": lambda variant: variant.get_window_expr(),
     "Sort": _of_sort,
     "Limit": _of_limit,
-    "Join": _of_join,
+    "Join": of_join,
     "Values": _of_values,
     "TableScan": lambda variant: variant.filters(),
     "Distinct": _none,
@@ -270,148 +259,12 @@ def _fields(expression: Any) -> tuple[bytes, list[wire.Field]]:
 
 def _decoded(message: bytes) -> Any:
     try:
-        return Expr.from_bytes(message, _decorrelating()).expr
+        return Expr.from_bytes(message, decorrelation.decorrelating()).expr
     except Exception as exc:
         raise HiddenError(UNKNOWN) from exc
 
 
-@dataclass(frozen=True, slots=True)
-class Subplan:
-    """The plan of a subquery, and what joins it to the rest: its correlated predicates.
-
-    `is_simplified`: it was simplified on the way, so functions of constants may be missing.
-    """
-
-    plan: Any
-    condition: tuple[Any, ...]
-    is_simplified: bool
-
-
-def subplan(part: Part, node: Node) -> Subplan:
-    """Return the plan of a subquery in an expression of a node.
-
-    It is decorrelated: subqueries of its own are joins, as far as the engine makes joins of them.
-
-    Raises:
-        HiddenError: the engine does not make a join of it.
-    """
-    # Some predicates have to be simplified before they are seen to be correlated.
-    for simplifies in (False, True):
-        for lift in (_alone, _above):
-            try:
-                join = _topmost_join(lift(part, node, simplifies))
-            except Exception:  # The engine says in many ways that it cannot.
-                continue
-            return Subplan(join.right(), tuple(_of_join(join)), simplifies)
-    raise HiddenError(part.kind)
-
-
-def _alone(part: Part, _node: Node, simplifies: bool) -> Any:
-    """Plan a query of nothing but the subquery, which is cheap to decorrelate."""
-    if part.kind == "Exists":
-        return _one_row(simplifies).filter(Expr(part.expression))
-    if part.kind == "ScalarSubquery":
-        return _one_row(simplifies).select(Expr(part.expression))
-    raise HiddenError(part.kind)
-
-
-def _above(part: Part, node: Node, simplifies: bool) -> Any:
-    """Plan the subquery on top of what its node reads, whose columns it may name."""
-    expression = Expr(part.expression)
-    is_condition = part.kind != "ScalarSubquery"
-    return _below(node, simplifies).filter(expression if is_condition else expression.is_not_null())
-
-
-@dataclass(frozen=True, slots=True)
-class Mentioned:
-    """The tables and functions that a part of a plan mentions, wherever it does."""
-
-    tables: tuple[tuple[str, ...], ...]
-    functions: frozenset[str]
-
-
-def mentioned(node: Node) -> Mentioned:
-    """List what a node and all below it mention, where Python does not see every expression.
-
-    Raises:
-        HiddenError: the plan cannot be written in the plan language either.
-    """
-    plan = Plan()
-    try:
-        written = Producer.to_substrait_plan(LogicalPlan(node.plan), _decorrelating())
-        plan.ParseFromString(written.encode())
-    except Exception as exc:
-        raise HiddenError(node.kind) from exc
-    declared = (each.extension_function.name for each in plan.extensions)
-    return Mentioned(tuple(_named_tables(plan)), frozenset(declared))
-
-
-def _named_tables(message: Any) -> Iterator[tuple[str, ...]]:
-    if isinstance(message, ReadRel) and message.HasField("named_table"):
-        yield tuple(message.named_table.names)
-    for descriptor, value in message.ListFields():
-        if descriptor.message_type is not None:
-            for each in value if descriptor.is_repeated else (value,):
-                yield from _named_tables(each)
-
-
-def schema(raw: Any) -> pa.Schema:
-    """Return the columns that come out of a plan."""
-    return pa.schema(_frame(raw).schema())
-
-
-def may_be_null(part: Part, node: Node, found: Subplan) -> bool:
-    """Tell if NULL can be on the left of IN or in its subquery, which is `found`."""
-    fields = list(schema(found.plan))
-    if len(fields) > 1 or fields[0].nullable:
-        return True
-    left = part.expression.rex_call_operands()[0]
-    return bool(_below(node).select(Expr(left)).schema().field(0).nullable)
-
-
-def _below(node: Node, simplifies: bool = False) -> Any:
-    inputs = node.plan.inputs()
-    return _frame(inputs[0] if len(inputs) == 1 else node.plan, simplifies)
-
-
-def _topmost_join(frame: Any) -> Any:
-    """Return the join that decorrelation has put on top of all others."""
-    for node in nodes(frame.optimized_logical_plan()):
-        if node.kind == "Join":
-            return node.variant
-        parts = (part for each in expressions(node) for part in inside(each))
-        if any(part.kind in SUBQUERIES for part in parts):
-            break
-    raise HiddenError("Join")
-
-
 def _is_distinct_all(raw: Any) -> bool:
     """Tell DISTINCT from DISTINCT ON."""
-    made = _frame(raw.inputs()[0]).distinct().logical_plan()
+    made = decorrelation.frame(raw.inputs()[0]).distinct().logical_plan()
     return bool(made._raw_plan == raw)
-
-
-def _frame(raw: Any, simplifies: bool = False) -> Any:
-    return _decorrelating(simplifies).create_dataframe_from_logical_plan(LogicalPlan(raw))
-
-
-@cache
-def _one_row(simplifies: bool) -> Any:
-    return _decorrelating(simplifies).sql("SELECT 1")
-
-
-@cache
-def _decorrelating(simplifies: bool = False) -> SessionContext:
-    """Make the context that decorrelates and does nothing else. Plans bring their tables along."""
-    config = (
-        SessionConfig()
-        .set("datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery", "false")
-        .set("datafusion.optimizer.max_passes", "1")
-    )
-    context = SessionContext(config)
-    kept = _DECORRELATION | {"simplify_expressions"} if simplifies else _DECORRELATION
-    for step in context.sql("EXPLAIN VERBOSE SELECT 1").to_pydict()["plan_type"]:
-        rule = step.removeprefix(_AFTER)
-        if rule != step and rule not in kept:
-            context.remove_optimizer_rule(rule)
-    return context

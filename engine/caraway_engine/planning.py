@@ -33,7 +33,7 @@ from caraway_engine import (
 from caraway_engine.known_faults import Planned, names
 from caraway_engine.plan_facts import Operation
 from caraway_engine.plans import KeptPlans, Plan, Startable
-from caraway_engine.positions import Positions
+from caraway_engine.positions import Positions, Showable
 from caraway_engine.registered import READ_ONLY, Registered
 from caraway_engine.versions import Shown, Views
 
@@ -163,7 +163,11 @@ class StatementPlanner:
                 f"EXPLAIN does not show writes to dataset '{facts.write.table}', which is "
                 "accelerated; explain the query of the statement"
             )
-        statements.check(facts, statement.writable)
+        statements.check(writes.retargeted(facts, statement.targets), statement.writable)
+        writes.check(facts, self._registered.snapshot.tables, statement.targets)
+        facts = writes.retargeted(facts, statement.targets)
+        if facts.changes_rows and writes.changes_nothing(dataframe):
+            dataframe = writes.nothing(self._contexts.main)
         if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
             raise SourceNotReadError("the statement reads no dataset whose source may answer")
         effect = statements.effect(facts)
@@ -192,7 +196,13 @@ class StatementPlanner:
             self._registered.unmeasured,
         )
 
-    def _dataframe(self, statement: Statement, sql: str, shown: Shown, options: SQLOptions) -> Any:
+    def _dataframe(
+        self,
+        statement: Statement,
+        sql: str,
+        shown: Mapping[TableName, Showable],
+        options: SQLOptions,
+    ) -> Any:
         """Plan the text of a statement, over tables as they are shown and bound."""
         values = _values(statement)
         installed = self._registered.installed
@@ -200,10 +210,19 @@ class StatementPlanner:
 
         def plan(context: SessionContext) -> Any:
             made = context.sql(sql, options=options, param_values=values)
+            if statement.as_changes:
+                specs = self._registered.snapshot.tables
+                return writes.changes(made, context, statement, specs)
             return self._redirected(made, context, statement.targets)
 
         if not shown and not bound:
-            return plan(self._contexts.main)
+            made = plan(self._contexts.main)
+            if not (statement.targets and plan_facts.of(made.logical_plan()).changes_rows):
+                return made
+            shown = {
+                name: writes.Other(installed[target][1])
+                for name, target in statement.targets.items()
+            }
         logical = self._positions.planned(shown, sql, plan, bound)
         return self._contexts.main.create_dataframe_from_logical_plan(logical)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from datafusion import SessionContext
 from datafusion.catalog import Table
@@ -21,6 +21,13 @@ from caraway_engine.plans import Plan
 from caraway_engine.versions import Shown
 
 _CACHED_PLANS = 512
+
+
+class Showable(Protocol):
+    """A table as a statement is to see it."""
+
+    @property
+    def table(self) -> Table: ...
 
 
 class Positions:
@@ -44,7 +51,7 @@ class Positions:
 
     def planned(
         self,
-        views: Shown,
+        views: Mapping[TableName, Showable],
         sql: str,
         plan: Callable[[SessionContext], Any],
         bound: Mapping[TableName, TableName] = MappingProxyType({}),
@@ -76,7 +83,7 @@ class Positions:
             if len(self._plans) > _CACHED_PLANS:
                 self._plans.popitem(last=False)
 
-    def _forget(self, views: Shown) -> None:
+    def _forget(self, views: Mapping[TableName, Showable]) -> None:
         """Let go of plans that read other positions: each holds its rows in memory."""
         with self._lock:
             for sql, known in list(self._plans.items()):
@@ -88,7 +95,7 @@ class Positions:
     def _shown(
         self,
         context: SessionContext,
-        views: Shown,
+        views: Mapping[TableName, Showable],
         sql: str,
         bound: Mapping[TableName, TableName],
     ) -> Iterator[None]:

@@ -12,6 +12,8 @@ from caraway_core.manifest.document import Document
 
 WITHOUT_COLUMNS = ("cdc", "debezium")
 """Connectors that cannot tell the columns of a dataset."""
+_OWN = "cdc"
+"""The connector whose rows live here alone, so that statements may change them, too."""
 CONNECTORS = (*WITHOUT_COLUMNS, "postgres")
 """Connectors that have changes, and nothing else as yet."""
 
@@ -31,7 +33,7 @@ def dataset(document: Document) -> Iterator[Problem]:
             )
         return
     yield from _is_followed(document, connector, mode)
-    if document.value.get("access") == "read_write":
+    if document.value.get("access") == "read_write" and connector != _OWN:
         message = f"the connector '{connector}' cannot be written to; changes come from its source"
         yield document.problem(("access",), message)
     if connector in WITHOUT_COLUMNS:

@@ -44,7 +44,8 @@ class Statement:
     `viewer` is the principal whose rows system tables show; None sees those of everybody.
     `sources` names the sources of accelerated datasets that it may read; None: all of them.
     `bound` maps each dataset that is to be read from another table to that table. `targets` does
-    the same for datasets that rows are inserted into.
+    the same for datasets that are written to. `as_changes` asks for the rows that a write would
+    change, and changes nothing.
     Of datasets with a log `logs` says how far it counts, and `catalog_version` names the catalog
     that the statement was planned over, if it was; the dispatch sees to both.
     """
@@ -61,6 +62,7 @@ class Statement:
     catalog_version: CatalogVersion | None = None
     bound: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
+    as_changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

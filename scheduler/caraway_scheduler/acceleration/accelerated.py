@@ -21,10 +21,11 @@ from caraway_core.tables import Keys
 from caraway_plugins.changes import registry as schema_registries
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration import plans
+from caraway_scheduler.acceleration.changing import Changeable
 from caraway_scheduler.acceleration.feed import Feed
 from caraway_scheduler.acceleration.following import Following
 from caraway_scheduler.acceleration.head import Head
-from caraway_scheduler.acceleration.ingesting import Ingest, StreamStoppedError
+from caraway_scheduler.acceleration.ingesting import Ingest, StreamStoppedError, Upon
 from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.reloading import Plan
 from caraway_scheduler.acceleration.snapshotting import Snapshotting
@@ -140,6 +141,17 @@ class Accelerated:
             self._params.get("avro_schema"),
             self._registry,
         )
+
+    def changeable(self) -> Changeable:
+        """Return what statements have to know of it to change it, as it is read now.
+
+        Raises: as `target`.
+        """
+        target, version = self.target(), self.head.shown
+        assert version is not None
+        twice = plans.twice_of(self.acceleration)
+        upon = Upon(version.key, version.read_log)
+        return Changeable(self.plan.name, target.schema, target.primary_key, twice, upon)
 
     def moved(self) -> None:
         """Readers see another state."""

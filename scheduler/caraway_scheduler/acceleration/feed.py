@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from caraway_core import changes
 from caraway_core.changes import Changes, LogEntry
-from caraway_core.errors import CarawayError, QueryError
+from caraway_core.errors import CarawayError, MovedOnError, QueryError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
@@ -29,6 +29,7 @@ from caraway_scheduler.acceleration.ingesting import (
     QueueFullError,
     RequestReusedError,
     StreamStoppedError,
+    Upon,
     Whence,
 )
 from caraway_scheduler.acceleration.version import Part, Version
@@ -50,6 +51,7 @@ class _Request:
     changes: Changes
     request_id: str | None
     source: Whence | None
+    upon: Upon | None
     applied: "asyncio.Future[int]" = field(compare=False)
     has_begun: bool = False
 
@@ -147,12 +149,15 @@ class Feed:
         request_id: str | None,
         deadline_s: float,
         source: Whence | None = None,
+        upon: Upon | None = None,
     ) -> int:
         """Apply the changes of one request; they are durable, and read by what comes after.
 
-        Those of a followed source are applied if it was read from where the dataset is.
+        Those of a followed source are applied if it was read from where the dataset is, and those
+        `upon` a state of the dataset only to just that state.
 
         Raises:
+            MovedOnError: the dataset is in another state.
             QueueFullError: there was no place in the queue, or no answer, within the time.
             StreamStoppedError: the dataset has gone.
             CarawayError: they cannot be applied; none of them is.
@@ -160,7 +165,8 @@ class Feed:
         name = self._head.name
         if self._is_stopped:
             raise StreamStoppedError(f"dataset '{name}' takes no changes any more")
-        request = _Request(made, request_id, source, asyncio.get_running_loop().create_future())
+        applied: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        request = _Request(made, request_id, source, upon, applied)
         try:
             async with asyncio.timeout(deadline_s):
                 await self._waiting.put(request)
@@ -214,7 +220,7 @@ class Feed:
                 if any(each.request_id is not None for each in requests):
                     await self._applied_requests.learn(held.version)
                 taken = _in_order(requests, held.version, head.name)
-                new = self._unknown(taken, held.version)
+                new = _upon(self._unknown(taken, held.version), held.version, head.name)
                 try:
                     if new:
                         await self._move(held, new)
@@ -281,6 +287,18 @@ class Feed:
         write = partial(self._results.write_chunk, self._log_key, self._entries)
         chunk = await write(rows.schema, batches)
         return LogEntry(_keyed(chunk, self._log_key), time.time_ns() // 1_000_000)
+
+
+def _upon(requests: Sequence[_Request], standing: Version, name: TableName) -> list[_Request]:
+    """Refuse changes that were made of another state than the one that stands."""
+    state = Upon(standing.key, standing.read_log)
+    good: list[_Request] = []
+    for each in requests:
+        if each.upon is not None and (good or each.upon != state):
+            _fail(each, MovedOnError(f"dataset '{name}' was changed meanwhile"))
+        else:
+            good.append(each)
+    return good
 
 
 def _in_order(requests: Sequence[_Request], standing: Version, name: TableName) -> list[_Request]:

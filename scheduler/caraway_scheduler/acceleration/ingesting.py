@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from caraway_core.changes import Changes
+from caraway_core.changes import Changes, Log
 from caraway_core.errors import (
     DeadlineError,
     InvalidRequestError,
@@ -41,6 +41,14 @@ class Whence:
     after: str | None
     position: str
     is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Upon:
+    """A state of a dataset: its base by the key, and the log that is read."""
+
+    base: str
+    log: Log
 
 
 class Ingest(Protocol):

@@ -27,10 +27,11 @@ from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration import partition_listing, plans
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.asking import Asking
+from caraway_scheduler.acceleration.changing import Changeable
 from caraway_scheduler.acceleration.counting import Counting
 from caraway_scheduler.acceleration.freshness import Freshness, Mentions
 from caraway_scheduler.acceleration.head import Head
-from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Whence
+from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Upon, Whence
 from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker, Stored
 from caraway_scheduler.acceleration.refreshing import Refreshes, status
@@ -303,8 +304,13 @@ class Accelerations:
         answering = frozenset(
             name for name, each in kept if each.acceleration.on_zero_results == "use_source"
         )
-        taking = frozenset(name for name, each in kept if each.dataset.access == "read_write")
-        return Sources(taking, answering)
+        written = {name: each for name, each in kept if each.dataset.access == "read_write"}
+        logged = frozenset(name for name, each in written.items() if each.feed is not None)
+        return Sources(frozenset(written) - logged, answering, logged)
+
+    def changeable(self, name: TableName) -> Changeable:
+        """Return a dataset that statements may change, as it is read now. Raises as `target`."""
+        return self._changing(name).changeable()
 
     async def refreshed(self, name: TableName) -> None:
         """Refresh a dataset and wait until that is read. Raises as `Keeper.refreshed`."""
@@ -327,11 +333,12 @@ class Accelerations:
         deadline_s: float,
         *,
         source: Whence | None = None,
+        upon: Upon | None = None,
     ) -> int:
         """Apply changes to a dataset. Raises as `target` and `Feed.apply`."""
         feed = self._changing(name).feed
         assert feed is not None
-        return await feed.apply(changes, request_id, deadline_s, source)
+        return await feed.apply(changes, request_id, deadline_s, source, upon)
 
     async def position(self, name: TableName) -> str | None:
         """Return how far the source of a dataset's changes was read. Raises as `target`."""

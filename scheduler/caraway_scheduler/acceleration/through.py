@@ -11,10 +11,11 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from caraway_core.changes import Log
+from caraway_core.changes import Changes, Log
 from caraway_core.errors import (
     CarawayError,
     DatasetDamagedError,
+    MovedOnError,
     QueryError,
     SourceNotReadError,
     TableNotFoundError,
@@ -31,18 +32,29 @@ from caraway_core.protocols.dispatch import (
     Write,
 )
 from caraway_core.tables import StoredTable
+from caraway_scheduler.acceleration import changing
+from caraway_scheduler.acceleration.changing import Changeable
+from caraway_scheduler.acceleration.ingesting import Upon
 from caraway_scheduler.catalog.states import source_of
 from caraway_scheduler.jobs import effects
 
 logger = logging.getLogger(__name__)
+_TRIES = 16
+_DEADLINE_S = 60.0
+_COUNTED = "SELECT arrow_cast({}, 'UInt64') AS count"
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The accelerated datasets that take rows, and those whose source answers for them."""
+    """What statements over accelerated datasets have to do with their sources.
+
+    Writes to those `taking` go to their source; the source of those `answering` answers where they
+    have no rows; those `logged` have no source of rows, and writes become changes of their log.
+    """
 
     taking: frozenset[TableName] = frozenset()
     answering: frozenset[TableName] = frozenset()
+    logged: frozenset[TableName] = frozenset()
 
 
 class Accelerations(Protocol):
@@ -68,6 +80,30 @@ class Accelerations(Protocol):
 
     def damaged(self, name: TableName) -> None:
         """Stored rows of a dataset cannot be read."""
+        ...
+
+    def changeable(self, name: TableName) -> Changeable:
+        """Return a dataset with a log, as it is read now.
+
+        Raises:
+            CarawayError: it cannot be changed now.
+        """
+        ...
+
+    async def apply(
+        self,
+        name: TableName,
+        changes: Changes,
+        request_id: str | None,
+        deadline_s: float,
+        *,
+        upon: Upon | None = None,
+    ) -> int:
+        """Make changes durable and visible, all or none.
+
+        Raises:
+            CarawayError: they cannot be applied.
+        """
         ...
 
     async def refreshed(self, name: TableName) -> None:
@@ -119,8 +155,11 @@ class SourceDispatch:
             return await self._inner.execute(query_id, statement)
         await known.caught_up(statement.sql)
         sources = known.sources()
-        if statement.writable and sources.taking and effects.may_change(statement.sql):
+        written = sources.taking | sources.logged
+        if statement.writable and written and effects.may_change(statement.sql):
             write = await self._inner.write_of(statement)
+            if write is not None and write.table in sources.logged:
+                return await self._changed(query_id, statement, write, known)
             if write is not None and write.table in sources.taking:
                 target = {write.table: source_of(write.table)}
                 inserted = replace(statement, targets=target)
@@ -132,6 +171,42 @@ class SourceDispatch:
         answering = {name: source_of(name) for name in sources.answering}
         again = replace(statement, bound=answering)
         return _Answered(stream, lambda: self._inner.execute(query_id, again))
+
+    async def _changed(
+        self, query_id: QueryId, statement: Statement, write: Write, known: Accelerations
+    ) -> BatchStream:
+        """Find what a statement changes, and log that, unless others change it meanwhile.
+
+        Raises:
+            CarawayError: nothing is changed, or the error says what is known.
+        """
+        count = None
+        for _ in range(_TRIES):
+            dataset = known.changeable(write.table)
+            logs = {dataset.upon.base: dataset.upon.log}
+            asking = replace(statement, as_changes=True, store=None, logs=logs)
+            try:
+                rows = await changing.collected(await self._inner.execute(query_id, asking))
+                made = changing.changes_of(write, rows, dataset)
+                count = made.received
+                # Rows without a key are added to any state.
+                upon = dataset.upon if dataset.primary else None
+                if count:
+                    await known.apply(write.table, made, None, _DEADLINE_S, upon=upon)
+                break
+            except MovedOnError:
+                count = None
+                await known.caught_up(statement.sql)
+        if count is None:
+            raise MovedOnError(
+                f"dataset '{write.table}': too many concurrent changes; run the statement again"
+            )
+        if statement.store is None:
+            return changing.CountStream(count, write.table)
+        counted = Statement(_COUNTED.format(count), {}, store=statement.store)
+        stream = _Passed(await self._inner.execute(query_id, counted))
+        stream.written = write.table
+        return stream
 
     async def write_of(self, statement: Statement) -> Write | None:
         return await self._inner.write_of(statement)

@@ -38,7 +38,8 @@ def narrowed(
     statement: Statement, analysis: Analysis, session: Session
 ) -> tuple[Statement, Analysis]:
     """Leave out the logs of tables that a statement does not read: it takes them along."""
-    if not statement.logs:
+    # One that asks for changes proves by its logs of which state it asks.
+    if not statement.logs or statement.as_changes:
         return statement, analysis
     specs = (session.snapshot.tables.get(table) for table in analysis.tables)
     keys = {spec.key for spec in specs if isinstance(spec, StoredTable)}

@@ -60,9 +60,9 @@ def test_a_dataset_that_follows_changes_is_fine(
             "column 'note' needs a 'type': either all columns have one, or none",
         ),
         (
-            "cdc:t",
+            "debezium:t",
             (COLUMNS, "access: read_write", "acceleration: {}"),
-            "access: the connector 'cdc' cannot be written to",
+            "access: the connector 'debezium' cannot be written to",
         ),
         (
             "file:a.csv",

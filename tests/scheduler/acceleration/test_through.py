@@ -3,10 +3,13 @@
 import pyarrow as pa
 import pytest
 
+from caraway_core.changes import Changes
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_engine.contexts import EngineSettings
 from caraway_executor.local import LocalExecutor
+from caraway_scheduler.acceleration.changing import Changeable
+from caraway_scheduler.acceleration.ingesting import Upon
 from caraway_scheduler.acceleration.through import SourceDispatch, Sources
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.engine import memory, snapshot
@@ -43,6 +46,20 @@ class Known:
 
     async def caught_up(self, sql: str) -> None:
         pass
+
+    def changeable(self, name: TableName) -> Changeable:
+        raise AssertionError("no dataset has a log")
+
+    async def apply(
+        self,
+        name: TableName,
+        changes: Changes,
+        request_id: str | None,
+        deadline_s: float,
+        *,
+        upon: Upon | None = None,
+    ) -> int:
+        raise AssertionError("no dataset has a log")
 
     async def refreshed(self, name: TableName) -> None:
         self.refreshes.append(name)

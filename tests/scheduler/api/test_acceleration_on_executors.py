@@ -18,6 +18,8 @@ from tests.scheduler.api.test_acceleration import FIRST, at_version, refresh
 from tests.scheduler.api.test_acceleration_bad_days import failed
 from tests.scheduler.api.test_acceleration_sources import KEYS, TAKING
 from tests.scheduler.api.test_changes import event, ready, rows, send
+from tests.scheduler.api.test_writes import KEYS as WRITE_KEYS
+from tests.scheduler.api.test_writes import LOGGED, filled
 
 
 @asynccontextmanager
@@ -107,3 +109,37 @@ async def test_changes_are_right_while_bases_are_written_anew(
 
 async def _is(runtime: Running, sql: str, number: int) -> bool:
     return bool(await rows(runtime, sql) == [(number,)])
+
+
+async def test_statements_change_rows_wherever_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with on_executors(tmp_path, LOGGED + WRITE_KEYS, monkeypatch) as (runtime, _):
+        await filled(runtime)
+
+        async def changed(sql: str) -> int:
+            made = await runtime.sql(sql)
+            assert made.status_code == 200, made.text
+            (row,) = made.json()
+            return int(row["count"])
+
+        sql = (
+            "INSERT INTO items SELECT value, 'v' || value, value + 0 FROM generate_series(6, 3000)"
+        )
+        assert await changed(sql) == 2995
+        for table in ("items", "plain", "kept"):
+            sql = f"UPDATE {table} SET v = 'odd' WHERE id % 2 = 1 AND id < 6"
+            assert await changed(sql) == 3
+            assert await changed(f"DELETE FROM {table} WHERE id IN (1, 2)") == 2
+            found = await rows(runtime, f"SELECT id, v FROM {table} WHERE id < 6 ORDER BY id")
+            assert found == [(3, "odd"), (4, "it's"), (5, "odd")]
+        sql = (
+            "UPDATE items SET n = n + 1, id = id + 10000 WHERE id IN (SELECT id FROM items "
+            "WHERE id > 2000) AND v <> 'odd'"
+        )
+        assert await changed(sql) == 1000
+        sql = "SELECT count(*), sum(id), max(n) FROM items WHERE id > 2000"
+        assert await rows(runtime, sql) == [(1000, sum(range(12001, 13001)), 3001.0)]
+        assert await rows(runtime, "SELECT count(*) FROM items") == [(2998,)]
+        made = await runtime.sql("UPDATE items SET id = 3 WHERE id = 12001")
+        assert made.status_code == 400, made.text
