@@ -70,8 +70,8 @@ class PlanFacts:
 
     `scans` says how often each table is read. `aliases` are the names given to relations: of a
     view or of a table that casts its columns nothing else is left in a plan. `functions` are the
-    scalar ones that it calls, or may call. `uncut` names what would be lost if the plan were sent
-    out in pieces, or is None. `is_complete`: every part of the plan was seen.
+    scalar ones that it calls, or may call. What is `nested` is in subqueries. `uncut` names what
+    would be lost if the plan were sent out in pieces, or is None. `is_complete`: every part of the plan was seen.
     """
 
     operation: Operation
@@ -82,6 +82,8 @@ class PlanFacts:
     functions: frozenset[str]
     has_join: bool
     has_subquery: bool
+    nested_scans: frozenset[TableName]
+    has_nested_join: bool
     uncut: str | None
     is_complete: bool
 
@@ -142,10 +144,10 @@ class OptimizedFacts:
 
 def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
     """Walk an optimized plan, given the facts of the plan before."""
-    scans: set[TableName] = set()
+    scans = set(before.nested_scans)
     has_product = False
     try:
-        for node in _nodes(plan) if before.has_subquery else plan_nodes.nodes(plan):
+        for node in _nodes(plan) if before.has_nested_join else plan_nodes.nodes(plan):
             if node.kind == "TableScan":
                 scans.add(_scanned(node))
             elif node.kind == "Join":
@@ -193,7 +195,8 @@ class _Found:
         self._hidden_scans: set[TableName] = set()
         self._aliases: set[TableName] = set()
         self._functions: set[str] = set()
-        self._has_join = self._has_subquery = False
+        self._has_join = self._has_subquery = self._has_nested_join = False
+        self._nested_scans: set[TableName] = set()
         self._uncut: str | None = None
         self._is_complete = True
         self._is_simplified = False
@@ -220,6 +223,8 @@ class _Found:
             frozenset(self._functions) | (VOLATILE if self._is_simplified else frozenset()),
             self._has_join,
             self._has_subquery,
+            frozenset(self._nested_scans),
+            self._has_nested_join,
             self._uncut,
             self._is_complete,
         )
@@ -232,7 +237,7 @@ class _Found:
         except HiddenError:
             self._is_complete = False
             return
-        self._has_join = self._has_subquery = True
+        self._has_join = self._has_subquery = self._has_nested_join = True
         self._functions |= found.functions
         for *schemas, name in found.tables:
             catalog, schema = [None, None, *schemas][-2:]
@@ -250,6 +255,8 @@ class _Found:
                 self._mentioned(node, node.kind)
             case "TableScan":
                 self._scans[_scanned(node)] += 1
+                if is_lifted:
+                    self._nested_scans.add(_scanned(node))
             case "SubqueryAlias":
                 self._aliases.add(_referred(variant.alias()))
             case "Join":
@@ -263,6 +270,7 @@ class _Found:
 
     def _join(self, variant: Any, is_lifted: bool) -> None:
         self._has_join = True
+        self._has_nested_join |= is_lifted
         # Decorrelation does not tell NOT IN, which knows of NULL, from NOT EXISTS.
         if is_lifted and str(variant.join_type()) == "LeftAnti" and not variant.null_equals_null():
             self._lose("null_aware")
