@@ -71,7 +71,8 @@ class PlanFacts:
     `scans` says how often each table is read. `aliases` are the names given to relations: of a
     view or of a table that casts its columns nothing else is left in a plan. `functions` are the
     scalar ones that it calls, or may call. What is `nested` is in subqueries. `uncut` names what
-    would be lost if the plan were sent out in pieces, or is None. `is_complete`: every part of the plan was seen.
+    would be lost if the plan were sent out in pieces, or is None. `is_complete`: every part of the
+    plan was seen.
     """
 
     operation: Operation
