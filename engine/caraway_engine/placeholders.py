@@ -13,8 +13,8 @@ from caraway_core.errors import ParametersError
 # Order matters: what may contain a placeholder's characters is consumed first.
 _TOKEN = re.compile(
     r"""
-      '(?:[^']|'')*'
-    | "(?:[^"]|"")*"
+      '(?:[^']++|'')*+'
+    | "(?:[^"]++|"")*+"
     | --[^\n]*
     | /\*.*?\*/
     | \$(?P<tag>[A-Za-z_]\w*)?\$.*?\$(?P=tag)\$

@@ -27,7 +27,7 @@ _OTHERS = re.compile(
 _TOKEN = re.compile(
     r"""
       (?P<text>'[^'\\]*(?:''[^'\\]*)*')(?!')
-    | "(?:[^"]|"")*"
+    | "(?:[^"]++|"")*+"
     | (?P<limit>\b(?:limit|offset)\s+\d+\b)
     | \$(?P<bound>\w+)(?![\w$'"])
     | ;\s*\Z

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,3 +64,15 @@ def test_any_text_is_taken_and_rewriting_is_stable(sql: str) -> None:
         return
     # What was rewritten holds only the engine's spelling, so a second pass changes nothing.
     assert placeholders.find(once.sql).names == once.names
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_long_text_takes_no_memory_for_each_character(quote: str) -> None:
+    sql = f"SELECT {quote}{'x' * 1_000_000}{quote}"
+    tracemalloc.start()
+    try:
+        placeholders.find(sql)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(sql)

@@ -8,7 +8,8 @@ import re
 
 # What can hold such words without meaning them: literals and quoted names, and comments.
 _SILENT = re.compile(
-    r"""(?P<value>'(?:[^']|'')*' | "(?:[^"]|"")*" | \$(\w*)\$.*?\$\2\$) | --[^\n]* | /\*.*?\*/""",
+    r"""(?P<value>'(?:[^']++|'')*+' | "(?:[^"]++|"")*+" | \$(\w*)\$.*?\$\2\$)
+    | --[^\n]* | /\*.*?\*/""",
     re.VERBOSE | re.DOTALL,
 )
 _CHANGES = re.compile(
