@@ -23,6 +23,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_plugins.changes.target import ChangeTarget, RegistryAwayError
+from caraway_scheduler.acceleration import requests
 from caraway_scheduler.acceleration.ingesting import (
     ChangesRefusedError,
     QueueFullError,
@@ -156,8 +157,14 @@ async def test_key_of_the_request_is_handed_on(tmp_path: Path) -> None:
     fake = FakeIngest()
     async with serving(tmp_path, fake) as runtime:
         await post(runtime, idempotency_key="batch-7")
+        await post(runtime, idempotency_key="batch-7")
+        await post(runtime, BODY + b" ", idempotency_key="batch-7")
+        await post(runtime, idempotency_key="batch-8")
 
-        assert fake.applied[0][2] == "batch-7"
+        same, again, other_body, other_key = (request for _, _, request, _ in fake.applied)
+        assert same is not None and same == again
+        assert requests.id_of(other_body) == requests.id_of(same) and other_body != same
+        assert requests.id_of(other_key) != requests.id_of(same)
         refused(await post(runtime, idempotency_key="a b"), 400, "Idempotency-Key")
         refused(await post(runtime, idempotency_key="x" * 256), 400, "Idempotency-Key")
 
