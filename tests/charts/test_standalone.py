@@ -67,7 +67,7 @@ CASES: dict[str, dict[str, Any]] = {
         "manifest": {
             "version": "v1", "kind": "Caraway", "name": "shop",
             "runtime": {"scheduler": {"state_location": "gs://bucket/answers"}},
-            "views": [{"name": "numbers", "sql": "SELECT '<1e5>' AS a, 0o17 AS b"}],
+            "views": [{"name": "numbers", "sql": "SELECT '<1e5>' AS a, '0o17' AS b"}],
         },
     },
     "pods": {
