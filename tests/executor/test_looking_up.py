@@ -256,7 +256,7 @@ async def test_a_lookup_reads_what_is_not_in_memory(tmp_path: Path) -> None:
     path_of(spec, 0).unlink()
     async with executor(spec) as one:
         await one.execute(new_query_id(), Statement("SELECT id FROM t WHERE id = 7", {}))
-        with pytest.raises(CarawayError, match=r"dataset 't': .*refresh the dataset"):
+        with pytest.raises(CarawayError, match=r"dataset 't': .* damaged or missing"):
             for number in range(100):
                 sql = f"SELECT id FROM t WHERE id = {number}"
                 await one.execute(new_query_id(), Statement(sql, {}))

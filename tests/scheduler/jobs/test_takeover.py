@@ -217,6 +217,15 @@ async def test_engine_that_cancels_does_not_lose_the_job(tmp_path: Path) -> None
         one = await place.scheduler("one")
         one.dispatch.fails = [QueryCancelledError("the executor was told to cancel")]
         job = await one.ended((await one.submit("SELECT 1")).job_id)
+        assert job.status == "SUCCEEDED"
+
+
+async def test_job_that_an_engine_always_cancels_fails(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        one.dispatch.fails = [QueryCancelledError("the executor was told to cancel")] * 3
+        job = await one.ended((await one.submit("SELECT 1")).job_id)
         assert job.status == "FAILED"
         assert job.error is not None
-        assert job.error.code == "CANCELLED"
+        assert job.error.code == "EXECUTION_FAILED"
+        assert "run it again" in job.error.message
