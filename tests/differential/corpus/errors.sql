@@ -131,7 +131,7 @@ SELECT sqrt(1, 2, 3) FROM l;
 SELECT k, s FROM l UNION ALL SELECT k FROM r;
 
 -- name: negative limit
--- error: ExecutionError
+-- error: InvalidQueryError
 SELECT k FROM l LIMIT -1;
 
 -- name: two subquery columns for IN
@@ -163,7 +163,7 @@ SET datafusion.execution.batch_size = 1;
 SELECT e.id, (SELECT d.name FROM dept d WHERE d.id = e.dept_id) AS x FROM emp e;
 
 -- name: NOT IN over a correlated subquery
--- error: ExecutionError
+-- error: InvalidQueryError
 SELECT l.v FROM l WHERE l.k NOT IN (SELECT third.k FROM third WHERE third.s = l.s);
 
 -- name: fetch first
