@@ -1,5 +1,6 @@
 """A runtime behind HTTP as a runner: answers as an Arrow stream, errors by their status."""
 
+import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +16,9 @@ from caraway_core.errors import (
     QueryError,
     QueryForbiddenError,
     QueryTimeoutError,
+    TableNotFoundError,
 )
+from caraway_core.ids import TableName
 from caraway_engine.formats import columns
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Distributed
@@ -75,4 +78,7 @@ async def standalone(dataset: Dataset) -> AsyncIterator[Distributed]:
 def _error(response: httpx.Response) -> QueryError:
     if response.status_code == 500 and "more memory than it may use" in response.text:
         return OutOfMemoryQueryError(response.text)
+    missing = re.match(r"table '(.+?)' not found", response.text)
+    if response.status_code == 400 and missing:
+        return TableNotFoundError(response.text, TableName(missing[1]))
     return _ERRORS[response.status_code](response.text)
