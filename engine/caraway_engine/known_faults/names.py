@@ -12,7 +12,10 @@ from typing import Any
 from datafusion import DataFrame, LogicalPlan, SessionContext
 
 _HASH_JOINS = "datafusion.optimizer.prefer_hash_join"
-_DYNAMIC_FILTERS = "datafusion.optimizer.enable_dynamic_filter_pushdown"
+# The one setting for all dynamic filters would switch those of aggregates on when it is restored.
+_DYNAMIC_FILTERS = frozenset(
+    f"datafusion.optimizer.enable_{each}_dynamic_filter_pushdown" for each in ("join", "topk")
+)
 _PARTITIONS = "datafusion.execution.target_partitions"
 _lock = Lock()
 
@@ -48,14 +51,14 @@ def _look(context: SessionContext, raw: Any) -> _Below:
     match type(variant).__name__:
         case "Join":
             if shares_names:
-                found |= {_DYNAMIC_FILTERS}
+                found |= _DYNAMIC_FILTERS
             names = context.create_dataframe_from_logical_plan(LogicalPlan(raw)).schema().names
             shares_names |= len(set(names)) < len(names)
             has_right_join |= str(variant.join_type()) == "Right"
         case "Sort" if shares_names and variant.get_fetch_val() is not None:
-            found |= {_DYNAMIC_FILTERS}
+            found |= _DYNAMIC_FILTERS
         case "Filter" if shares_names and has_right_join:
-            found |= {_DYNAMIC_FILTERS, _HASH_JOINS}
+            found |= _DYNAMIC_FILTERS | {_HASH_JOINS}
     return _Below(shares_names, has_right_join, found)
 
 
