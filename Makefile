@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 MANIFEST ?= examples/quickstart
 
-.PHONY: setup run test test-cluster test-faults test-differential test-full check format bench bench-paired lock clean
+.PHONY: setup run test test-cluster test-faults test-chaos test-differential test-full check format bench bench-paired lock clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -33,6 +33,9 @@ test-cluster: setup
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
+
+# CARAWAY_CHAOS_S is the length of each run, CARAWAY_CHAOS_SEED what happens in it.
+test-chaos: setup
 	$(PYTEST) -o timeout=1200 -m full tests/e2e/test_run_chaos.py tests/e2e/test_cluster_chaos.py
 
 test-differential: setup
