@@ -4,7 +4,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
 from caraway_operator.kube import errors
@@ -44,6 +44,7 @@ class Watcher:
         selector: str,
         objects: Sink,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self._kube = kube
         self._kind = kind
@@ -51,6 +52,7 @@ class Watcher:
         self._selector = selector
         self._objects = objects
         self._clock = clock
+        self._sleep = sleep
         self._pause_s = _FIRST_PAUSE_S
         self.listed = asyncio.Event()
         """Is set once everything that there was is known."""
@@ -77,7 +79,7 @@ class Watcher:
                     extra={"kind": self._kind.name, "reason": error.message},
                 )
             # Also after a watch that just ended: an API that ends them at once is not hammered.
-            await asyncio.sleep(self._pause_s * random.uniform(0.5, 1))
+            await self._sleep(self._pause_s * random.uniform(0.5, 1))
 
     async def _list(self) -> str:
         listing = await self._kube.list(self._kind, self._namespace, self._selector)

@@ -112,9 +112,7 @@ class CutKube:
 
 
 @pytest.mark.parametrize(("held_s", "longest_s"), [(60.0, 0.5), (0.0, 30.0)])
-async def test_watches_that_held_for_a_while_go_on_at_once(
-    monkeypatch: pytest.MonkeyPatch, held_s: float, longest_s: float
-) -> None:
+async def test_watches_that_held_for_a_while_go_on_at_once(held_s: float, longest_s: float) -> None:
     """Of Services nothing is heard for days: a proxy that cuts idle watches must not delay it."""
     pauses: list[float] = []
 
@@ -123,10 +121,9 @@ async def test_watches_that_held_for_a_while_go_on_at_once(
         if len(pauses) == 20:
             raise asyncio.CancelledError
 
-    monkeypatch.setattr("caraway_operator.kube.watching.asyncio.sleep", sleep)
     clock = Clock(0.0)
     kube = cast(client.Kube, CutKube(clock, held_s))
-    watcher = watching.Watcher(kube, SERVICE, None, SELECTOR, Objects(), clock)
+    watcher = watching.Watcher(kube, SERVICE, None, SELECTOR, Objects(), clock, sleep)
 
     with pytest.raises(asyncio.CancelledError):
         await watcher.run()
