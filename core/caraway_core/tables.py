@@ -4,14 +4,19 @@ A source turns a dataset of the manifest into one of these; the engine turns it 
 SQL can read. Nothing here reads a byte.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Literal
 
 from caraway_core.partitions.keys import PartitionBy
-from caraway_core.protocols.results import ChunkInfo
+
+if TYPE_CHECKING:
+    # The operator checks places for results without pyarrow, which its image lacks.
+    import pyarrow as pa
+
+    from caraway_core.protocols.results import ChunkInfo
 
 FileFormat = Literal["parquet", "csv", "json", "arrow", "avro"]
 Compression = Literal["", "gzip", "bz2", "xz", "zstd"]
@@ -58,7 +63,7 @@ class ResultPlace:
     path: str
     store: StoreSpec | None = None
 
-    def under(self, name: str) -> "ResultPlace":
+    def under(self, name: str) -> ResultPlace:
         """Return the folder of that name at this place."""
         inner = f"{self.path.rstrip('/')}/{name}" if self.path else name
         return replace(self, path=inner)

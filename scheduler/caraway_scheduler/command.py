@@ -64,7 +64,7 @@ def validate(path: Path) -> int:
     Raises:
         ManifestError: with everything that is wrong.
     """
-    manifest = manifests.load(path)
+    manifest = manifests.load(path, checks_params=True)
     for notice in manifest.notices:
         print(f"note: {notice}", file=sys.stderr)
     print(

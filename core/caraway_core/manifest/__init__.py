@@ -28,8 +28,11 @@ __all__ = [
 ]
 
 
-def load(path: Path) -> Manifest:
+def load(path: Path, checks_params: bool = False) -> Manifest:
     """Read a manifest file, or the one in a folder, and everything it refers to.
+
+    With `checks_params` a param that nobody takes is a problem of the manifest. Without, it is one
+    of its dataset alone.
 
     Raises:
         ManifestError: it cannot be used; the error holds every problem.
@@ -38,4 +41,4 @@ def load(path: Path) -> Manifest:
     # that import this package want the types only.
     from caraway_core.manifest import loading
 
-    return loading.load(path)
+    return loading.load(path, checks_params)

@@ -11,6 +11,7 @@ from caraway_core.manifest import (
     document,
     names,
     notices,
+    param_rules,
     places,
     rules,
     unsupported,
@@ -27,8 +28,11 @@ _RULES: Mapping[str, Callable[[Document], Iterator[Problem]]] = {
 _REFUSALS = {"datasets": unsupported.IN_DATASET, "views": unsupported.IN_VIEW}
 
 
-def load(path: Path) -> Manifest:
+def load(path: Path, checks_params: bool = False) -> Manifest:
     """Read a manifest file, or the one in a folder, and everything it refers to.
+
+    With `checks_params` a param that nobody takes is a problem of the manifest. Without, it is one
+    of its dataset alone.
 
     Raises:
         ManifestError: it cannot be used; the error holds every problem.
@@ -37,7 +41,7 @@ def load(path: Path) -> Manifest:
         file = places.manifest_file(path)
     except ValueError as exc:
         raise ManifestError([Problem(str(path), 0, "", str(exc))]) from exc
-    return _Loading(file).manifest()
+    return _Loading(file, checks_params=checks_params).manifest()
 
 
 def load_alone(content: Document) -> Manifest:
@@ -50,14 +54,15 @@ def load_alone(content: Document) -> Manifest:
     """
     if references := list(rules.references(content)):
         raise ManifestError(references)
-    return _Loading(content.path, content).manifest()
+    return _Loading(content.path, content, checks_params=True).manifest()
 
 
 class _Loading:
     """The state of one load: what was read so far, and what was wrong with it."""
 
-    def __init__(self, file: Path, content: Document | None = None) -> None:
+    def __init__(self, file: Path, content: Document | None = None, *, checks_params: bool) -> None:
         self._file = file
+        self._checks_params = checks_params
         self._given = content
         self._problems: list[Problem] = []
         self._notices: list[str] = []
@@ -103,6 +108,8 @@ class _Loading:
         checked = checking.check(top.Manifest, content)
         self._problems += checked.problems
         self._problems += rules.manifest(content)
+        if self._checks_params and checked.shape is not None:
+            self._problems += param_rules.manifest(content)
         self._problems += unsupported.problems(content, unsupported.IN_MANIFEST)
         self._notices += notices.of_dependency(content) if trail else notices.of_manifest(content)
         self._load_dependencies(content, (*trail, file))
@@ -154,6 +161,8 @@ class _Loading:
         if section in _RULES:
             self._problems += _RULES[section](found)
             self._problems += unsupported.problems(found, _REFUSALS[section])
+        if section == "datasets" and self._checks_params:
+            self._problems += param_rules.dataset(found)
         if section in ("datasets", "views"):
             self._notices += notices.of_dataset(found)
         match checked.shape:

@@ -7,7 +7,7 @@ from caraway_operator import naming
 from caraway_operator.manifests.meta import Object, metadata
 from caraway_operator.manifests.wanted import Wanted
 from caraway_operator.spec import yaml_text
-from caraway_operator.spec.declared import API_KEYS_STORE, RESULT_STORE
+from caraway_operator.spec.declared import API_KEYS_STORE, RESULT_STORE, params_of
 
 _NOTICE = "# Written by the operator; edit the CarawayCluster instead.\n"
 
@@ -75,8 +75,7 @@ def _place_of_answers(wanted: Wanted) -> dict[str, Any]:
     given = wanted.spec.result_store
     if given is None:
         return {}
-    secret = {each.param: f"${{{RESULT_STORE}:{each.param}}}" for each in given.secret_params}
-    params = {**given.params, **secret}
+    params = params_of(given)
     return {"state_location": given.url, **({"params": params} if params else {})}
 
 

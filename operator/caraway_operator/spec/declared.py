@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from caraway_core.errors import ManifestError, Problem
-from caraway_core.manifest import Manifest, document, loading
+from caraway_core.manifest import Manifest, document, loading, param_rules
 from caraway_operator import naming
 from caraway_operator.spec import contents, yaml_text
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.spec.cluster import ClusterSpec, ResultStore
 from caraway_operator.spec.problems import SpecProblem
 
 API_KEYS_STORE = "caraway_api_keys"
@@ -48,6 +48,12 @@ def from_config_map(spec: ClusterSpec, text: str | None) -> Checked:
     return _check(spec, text, f"{source.name}/{source.key}")
 
 
+def params_of(store: ResultStore) -> dict[str, str]:
+    """Return the params of a result store, those in Secrets as references."""
+    secret = {each.param: f"${{{RESULT_STORE}:{each.param}}}" for each in store.secret_params}
+    return {**store.params, **secret}
+
+
 def _check(spec: ClusterSpec, text: str, source: str | None) -> Checked:
     try:
         content = document.parse(text, _PATH)
@@ -84,6 +90,8 @@ def _conflicts(
     if spec.result_store and manifest.runtime.scheduler.state_location:
         message = "the manifest has runtime.scheduler.state_location as well; keep one of them"
         yield SpecProblem("spec.resultStore", message)
+    if fault := _result_store_fault(spec):
+        yield SpecProblem("spec.resultStore", fault)
     if spec.auth.api_keys and _is_auth_off(runtime):
         message = "the manifest switches API keys off; take 'enabled: false' out of it"
         yield SpecProblem("spec.auth.apiKeys", message)
@@ -95,6 +103,11 @@ def _conflicts(
             yield SpecProblem(f"spec.secrets[{index}].name", message)
     for name in sorted(declared & reserved):
         yield SpecProblem("spec.manifest.secrets", f"'{name}' belongs to Caraway; rename it")
+
+
+def _result_store_fault(spec: ClusterSpec) -> str:
+    given = spec.result_store
+    return param_rules.place_fault(given.url, params_of(given)) if given else ""
 
 
 def _is_auth_off(runtime: dict[str, Any]) -> bool:

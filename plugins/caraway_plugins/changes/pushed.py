@@ -8,14 +8,12 @@ from caraway_core.tables import MemoryTable
 from caraway_plugins.changes import registry
 from caraway_plugins.sources import params
 
-PARAMS = registry.PARAMS | {"avro_schema"}
-
 
 class Pushed:
     """A source without rows: the table that the dataset is before the first change."""
 
     def resolve(self, request: SourceRequest) -> MemoryTable:
-        params.checked(request.connector, request.params, PARAMS)
+        params.checked(request.connector, request.params)
         try:
             registry.of_params(request.params)
         except ValueError as exc:

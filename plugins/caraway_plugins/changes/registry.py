@@ -11,7 +11,6 @@ import orjson
 
 from caraway_plugins.changes.target import BadChangesError, RegistryAwayError
 
-PARAMS = frozenset({"schema_registry_url", "schema_registry_username", "schema_registry_password"})
 _MOST_KEPT = 1000
 _LARGEST_BYTES = 4 * 1024 * 1024
 _CONNECT_S = 3.0

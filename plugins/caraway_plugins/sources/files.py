@@ -63,12 +63,11 @@ def local_path(request: SourceRequest) -> str:
 
 
 def _local_params(request: SourceRequest) -> Params:
-    return params.checked(request.connector, request.params, params.FORMAT_PARAMS)
+    return params.checked(request.connector, request.params)
 
 
 def _bucket_params(request: SourceRequest) -> Params:
-    known = params.FORMAT_PARAMS | store_params.known(request.connector)
-    return params.checked(request.connector, request.params, known)
+    return params.checked(request.connector, request.params)
 
 
 def _bucket(place: store_params.StorePath, values: Params) -> Bucket:

@@ -15,7 +15,7 @@ class Memory:
     """A table of the declared columns; `params.data` holds its first rows as JSON."""
 
     def resolve(self, request: SourceRequest) -> MemoryTable:
-        values = params.checked("memory", request.params, {"data"})
+        values = params.checked("memory", request.params)
         text, title = values.text("data") or "", f"params.data of '{request.name}'"
         shape = json_shape.infer(Sample(text, is_whole=True), "auto", None, title)
         schema = schemas.overridden(schemas.finished(shape.schema), request.declared)

@@ -5,32 +5,8 @@ from dataclasses import dataclass
 
 from caraway_core import registry
 from caraway_core.errors import DatasetError
+from caraway_core.manifest import known_params
 from caraway_core.tables import CsvDialect
-
-FORMAT_PARAMS = frozenset(
-    {
-        "file_format",
-        "file_extension",
-        "file_compression_type",
-        "hive_partitioning_enabled",
-        "schema_infer_max_records",
-        "json_format",
-    }
-    | {
-        f"{prefix}_{name}"
-        for prefix in ("csv", "tsv")
-        for name in (
-            "has_header",
-            "delimiter",
-            "quote",
-            "escape",
-            "comment",
-            "null_regex",
-            "newlines_in_values",
-            "schema_infer_max_records",
-        )
-    }
-)
 
 _TRUTH = {"true": True, "false": False, "enabled": True, "disabled": False}
 _ESCAPES = {"\\t": "\t", "\\0": "\0", "tab": "\t"}
@@ -85,13 +61,15 @@ class Params:
         raise DatasetError("invalid", f"params.{name} is '{value}'; give a duration such as 30s")
 
 
-def checked(connector: str, values: Mapping[str, str], known: Iterable[str]) -> Params:
-    """Refuse params that the connector does not know.
+def checked(
+    connector: str, values: Mapping[str, str], known: Iterable[str] | None = None
+) -> Params:
+    """Refuse params that the connector does not know. `known` replaces those of a dataset.
 
     Raises:
         DatasetError: a param is unknown; the message names the nearest known one.
     """
-    table = dict.fromkeys(known, "")
+    table = dict.fromkeys(known_params.OF_CONNECTOR[connector] if known is None else known, "")
     for name in values:
         if name not in table:
             raise DatasetError("invalid", registry.unknown(f"{connector} param", name, table))

@@ -39,11 +39,6 @@ _ABFSS = {
     "allow_http": "allow_http",
 }
 _OPTIONS: Mapping[StoreKind, Mapping[str, str]] = {"s3": _S3, "gs": _GS, "abfss": _ABFSS}
-_EXTRA = {
-    "s3": {"s3_auth"},
-    "gs": {"gcs_skip_signature"},
-    "abfss": {"abfs_skip_signature"},
-}
 _FLAGS = ("allow_http", "use_emulator")
 _KINDS: Mapping[str, StoreKind] = {"s3": "s3", "gs": "gs", "abfss": "abfss"}
 
@@ -54,11 +49,6 @@ class StorePath:
 
     store: StoreSpec
     key: str
-
-
-def known(connector: str) -> frozenset[str]:
-    kind = _KINDS[connector]
-    return frozenset({*_OPTIONS[kind], *_EXTRA[kind], "client_timeout"})
 
 
 def parse(name: str, connector: str, path: str, params: Params) -> StorePath:

@@ -20,7 +20,6 @@ from caraway_plugins.sources import files, params
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.params import Params
 
-_PARAMS = {"http_username", "http_password", "http_headers", "http_port", "client_timeout"}
 _TIMEOUT_S = 30.0
 _CURRENT = "current.json"
 _VALIDATORS = ("etag", "last-modified")
@@ -47,7 +46,7 @@ class WebFile:
 
 
 def _checked(request: SourceRequest) -> Params:
-    return params.checked(request.connector, request.params, params.FORMAT_PARAMS | _PARAMS)
+    return params.checked(request.connector, request.params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from caraway_core.errors import DatasetError, ResultStoreError
+from caraway_core.manifest import known_params
 from caraway_core.settings import Address
 from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins.sources import params as checking
@@ -70,7 +71,7 @@ def remote(scheme: str, path: str, params: Mapping[str, str]) -> ResultPlace:
 
 def _params(scheme: str, given: Mapping[str, str]) -> Params:
     # How long to wait for the store is not for the manifest to say.
-    known = store_params.known(scheme) - {"client_timeout"}
+    known = known_params.OF_STORE[scheme] - {"client_timeout"}
     if scheme != "s3":
         return checking.checked(scheme, given, known)
     bare = {name.removeprefix(_S3_PREFIX) for name in known}

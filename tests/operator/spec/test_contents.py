@@ -1,5 +1,7 @@
 """A manifest whose texts cannot work is refused before anything is rolled out."""
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -47,6 +49,61 @@ def test_a_store_that_nobody_declares_is_named() -> None:
         "known: env, secrets"
     ]
     assert not problems({"datasets": [dataset]}, secrets=[{"name": "lake", "secretName": "keys"}])
+
+
+def test_a_param_that_the_connector_does_not_take_is_named() -> None:
+    dataset = {**ORDERS, "params": {"s3_regoin": "eu", "csv_delimiter": ";"}}
+
+    [found] = problems({"datasets": [dataset]})
+
+    assert found.startswith(
+        "spec.manifest.datasets[0].params.s3_regoin: no s3 param 's3_regoin'; "
+        "did you mean 's3_region'?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("store", "why"),
+    [
+        ({"url": "ftp://a/b"}, "no kind of location 'ftp'"),
+        ({"url": "s3:/bucket"}, "names no bucket"),
+        ({"url": "s3://b", "params": {"regoin": "eu"}}, "no s3 param 'regoin'; did you mean"),
+        ({"url": "s3://b", "params": {"s3_auth": "key"}}, "s3_auth is 'key': set params.s3_key"),
+        ({"url": "s3://b", "params": {"auth": "rolle"}}, "params.s3_auth is 'rolle'"),
+        ({"url": "abfss://box/x"}, "no storage account is named"),
+        ({"url": "file://nfs/results"}, "'nfs' stands where a host would"),
+        ({"url": "/results", "params": {"mode": "x"}}, "params 'mode' mean nothing to a folder"),
+    ],
+)
+def test_a_result_store_that_cannot_work_is_refused(store: dict[str, Any], why: str) -> None:
+    [of_resource] = problems({}, resultStore=store)
+    scheduler = {"state_location": store["url"], "params": store.get("params", {})}
+    [of_manifest] = problems({"runtime": {"scheduler": scheduler}})
+
+    assert of_resource.startswith("spec.resultStore: ") and why in of_resource
+    assert of_manifest.startswith("spec.manifest.runtime.scheduler.state_location: ")
+    assert why in of_manifest
+
+
+def test_a_result_store_is_not_judged_by_its_secrets() -> None:
+    secret_params = [
+        {"param": param, "name": "bucket", "key": param} for param in ("key", "secret", "auth")
+    ]
+
+    assert not problems({}, resultStore={"url": "s3://b/a", "secretParams": secret_params})
+    assert not problems({}, resultStore={"url": "caraway://store:8070/a"})
+
+
+def test_the_image_of_the_operator_can_check_a_result_store() -> None:
+    script = (
+        "import sys\n"
+        "for name in ('pyarrow', 'datafusion', 'obstore', 'ray'): sys.modules[name] = None\n"
+        "from caraway_core.manifest import param_rules\n"
+        "print(param_rules.place_fault('s3://b', {'s3_auth': 'key'}))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+
+    assert b"s3_auth is 'key'" in done.stdout
 
 
 @pytest.mark.parametrize(

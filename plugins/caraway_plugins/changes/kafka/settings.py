@@ -7,27 +7,8 @@ from typing import Any
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import ChangeRequest
 from caraway_plugins.changes.decoding import Form
-from caraway_plugins.changes.registry import PARAMS as REGISTRY_PARAMS
 from caraway_plugins.sources import params
 
-PARAMS = (
-    "debezium_transport",
-    "debezium_message_format",
-    "avro_schema",
-    *sorted(REGISTRY_PARAMS),
-    "kafka_bootstrap_servers",
-    "kafka_security_protocol",
-    "kafka_sasl_mechanism",
-    "kafka_sasl_username",
-    "kafka_sasl_password",
-    "kafka_ssl_ca_location",
-    "kafka_ssl_certificate_location",
-    "kafka_ssl_key_location",
-    "kafka_enable_ssl_certificate_verification",
-    "kafka_ssl_endpoint_identification_algorithm",
-    "kafka_consumer_group_id",
-    "kafka_offset_reset",
-)
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -51,7 +32,7 @@ def settings_of(request: ChangeRequest) -> Settings:
     Raises:
         DatasetError: one of them is wrong.
     """
-    known = params.checked(request.connector, request.params, PARAMS)
+    known = params.checked(request.connector, request.params)
     if not request.path:
         raise DatasetError("invalid", "no topic is named; write 'debezium:<topic>'")
     _choice(known, "debezium_transport", "kafka", ("kafka",))

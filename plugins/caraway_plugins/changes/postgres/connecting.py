@@ -13,18 +13,6 @@ from caraway_core.errors import DatasetError, DatasetErrorType
 from caraway_core.protocols.change_sources import ChangeRequest
 from caraway_plugins.sources import params
 
-PARAMS = (
-    "pg_host",
-    "pg_port",
-    "pg_db",
-    "pg_user",
-    "pg_pass",
-    "pg_sslmode",
-    "pg_sslrootcert",
-    "pg_connection_string",
-    "pg_replication_slot",
-    "pg_publication",
-)
 _CONNECT_S = 10
 _NAME_BYTES = 63
 # Values come as text, in one form whatever the server's or the role's settings are.
@@ -61,7 +49,7 @@ def place_of(request: ChangeRequest) -> Place:
     Raises:
         DatasetError: a param or the path is wrong.
     """
-    known = params.checked(request.connector, request.params, PARAMS)
+    known = params.checked(request.connector, request.params)
     schema, dot, table = request.path.partition(".")
     if not dot:
         schema, table = "public", schema

@@ -1,0 +1,75 @@
+"""Rules on params: which ones a connector or a place takes, and whether a place can be used.
+
+`caraway validate` and the operator apply them. A running scheduler does not: there a dataset with
+a wrong param fails by itself, and all others serve.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from caraway_core import registry
+from caraway_core.errors import CarawayError, Problem
+from caraway_core.manifest import known_params, names, references
+from caraway_core.manifest.document import Document, Location
+from caraway_core.manifest.locations import STORE, split
+
+_SECRET = "<secret>"
+_PLACES: tuple[tuple[Location, str], ...] = (
+    (("runtime", "scheduler"), "state_location"),
+    (("snapshots",), "location"),
+)
+
+
+def dataset(document: Document) -> Iterator[Problem]:
+    """Yield the params of a dataset that its connector does not take."""
+    params = document.value.get("params")
+    try:
+        connector = names.split_origin(str(document.value.get("from"))).connector
+    except ValueError:
+        return
+    known = known_params.OF_CONNECTOR.get(connector)
+    if known is None or not isinstance(params, dict):
+        return
+    table = dict.fromkeys(known, "")
+    for name in params:
+        if name not in table:
+            message = registry.unknown(f"{connector} param", str(name), table)
+            yield document.problem(("params", name), message)
+
+
+def manifest(document: Document) -> Iterator[Problem]:
+    """Yield the places for results and snapshots that cannot be used."""
+    for location, key in _PLACES:
+        section: Any = document.value
+        for step in location:
+            section = section.get(step) if isinstance(section, dict) else None
+        if not isinstance(section, dict) or not isinstance(section.get(key), str):
+            continue
+        params = section.get("params") or {}
+        if isinstance(params, dict) and (fault := place_fault(section[key], params)):
+            yield document.problem((*location, key), fault)
+
+
+def place_fault(text: str, params: Mapping[str, object]) -> str:
+    """Say why results cannot be kept at a location with these params; empty if they can.
+
+    Nothing is sent. What depends on the value of a secret is not judged.
+    """
+    filled = {str(name): _plain(value) for name, value in params.items()}
+    try:
+        location = split(text)
+        if location.scheme == STORE:
+            filled.setdefault("token", _SECRET)
+        find = registry.load("kind of location", registry.RESULT_PLACES, location.scheme)
+        find(location.scheme, location.path, filled)
+    except ValueError as exc:
+        return str(exc)
+    except CarawayError as exc:
+        return "" if _SECRET in exc.message else exc.message
+    return ""
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return _SECRET if references.has_references(str(value)) else str(value)

@@ -1,0 +1,70 @@
+"""Params that nobody takes are found before anything starts; a running scheduler lets them be."""
+
+from pathlib import Path
+
+import pytest
+
+from caraway_core import manifest, registry
+from caraway_core.errors import ManifestError
+from caraway_core.manifest import known_params
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "caraway.yaml"
+    file.write_text(f"version: v1\nkind: Caraway\nname: a\n{text}")
+    return file
+
+
+def problems(file: Path) -> list[str]:
+    with pytest.raises(ManifestError) as caught:
+        manifest.load(file, checks_params=True)
+    return [f"{each.line}: {each.path}: {each.message}" for each in caught.value.problems]
+
+
+def test_an_unknown_param_is_named_with_its_line_and_the_nearest_known_one(tmp_path: Path) -> None:
+    file = write(
+        tmp_path, "datasets:\n- from: file:a.csv\n  name: a\n  params: {csv_delimitr: x}\n"
+    )
+
+    [found] = problems(file)
+
+    assert found.startswith(
+        "7: datasets[0].params.csv_delimitr: no file param 'csv_delimitr'; "
+        "did you mean 'csv_delimiter'?"
+    )
+    assert manifest.load(file).datasets, "a scheduler serves the other datasets"
+
+
+def test_places_that_cannot_be_used_are_problems(tmp_path: Path) -> None:
+    file = write(
+        tmp_path,
+        "runtime: {scheduler: {state_location: s3://b, params: {regoin: x}}}\n"
+        "snapshots: {location: gs://b, params: {s3_key: x}}\n",
+    )
+
+    found = problems(file)
+
+    assert [each.split(": ")[1] for each in found] == [
+        "runtime.scheduler.state_location",
+        "snapshots.location",
+    ]
+    manifest.load(file)
+
+
+@pytest.mark.parametrize("connector", sorted(registry.SOURCES))
+def test_each_connector_has_its_params(connector: str) -> None:
+    assert known_params.OF_CONNECTOR[connector]
+    assert set(known_params.OF_CONNECTOR) == set(registry.SOURCES)
+
+
+@pytest.mark.parametrize("connector", sorted(registry.SOURCES))
+def test_each_param_is_taken(connector: str, tmp_path: Path) -> None:
+    params = "\n".join(f"    {name}: x" for name in sorted(known_params.OF_CONNECTOR[connector]))
+    text = f"datasets:\n- from: {connector}:a\n  name: a\n  params:\n{params}\n"
+    if connector == "cdc":
+        text += "  columns: [{name: a, type: int}]\n  acceleration: {primary_key: a}\n"
+
+    try:
+        manifest.load(write(tmp_path, text), checks_params=True)
+    except ManifestError as exc:
+        assert not [each for each in exc.problems if "params" in each.path]
