@@ -30,7 +30,7 @@ from caraway_engine import (
     viewing,
     writes,
 )
-from caraway_engine.known_faults import Planned, names
+from caraway_engine.known_faults import KnownSchemas, Planned, names
 from caraway_engine.plan_facts import Operation
 from caraway_engine.plans import KeptPlans, Plan, Startable
 from caraway_engine.positions import Positions, Showable
@@ -48,6 +48,7 @@ class StatementPlanner:
         self._versions = registered.versions
         self._contexts = registered.contexts
         self._kept = KeptPlans()
+        self._schemas = KnownSchemas()
         self._positions = Positions(registered.scratch, registered.views)
 
     def startable(self, statement: Statement) -> Startable:
@@ -194,6 +195,7 @@ class StatementPlanner:
             lambda text: self._dataframe(statement, text, {}, options),
             _values(statement),
             self._registered.unmeasured,
+            self._schemas,
         )
 
     def _dataframe(

@@ -5,5 +5,6 @@ engine for types. It never looks at the text of a plan. What runs statements doe
 """
 
 from caraway_engine.known_faults.mending import Mended, Planned, mend, planned
+from caraway_engine.known_faults.scopes import KnownSchemas
 
-__all__ = ["Mended", "Planned", "mend", "planned"]
+__all__ = ["KnownSchemas", "Mended", "Planned", "mend", "planned"]

@@ -23,7 +23,7 @@ from caraway_engine.known_faults import (
     subqueries,
     syntax,
 )
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import KnownSchemas, Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 logger = logging.getLogger(__name__)
@@ -79,17 +79,19 @@ def planned(
     plan: Callable[[str], DataFrame],
     parameters: Mapping[str, Any] = _NOTHING,
     unmeasured: frozenset[str] = frozenset(),
+    known: KnownSchemas | None = None,
 ) -> Planned:
     """Plan a statement, in a form in which no known fault of the engine shows.
 
-    `unmeasured` are the relations whose statistics may not hold.
+    `unmeasured` are the relations whose statistics may not hold. `known` are schemas that were
+    found out over the same tables.
 
     Raises:
         InvalidQueryError: there is no such form.
         Exception: the engine cannot plan the statement as it is.
     """
     dataframe = plan(sql)
-    mended = mend(context, sql, parameters, unmeasured)
+    mended = mend(context, sql, parameters, unmeasured, known)
     if mended is None:
         return Planned(sql, dataframe)
     try:
@@ -119,6 +121,7 @@ def mend(
     sql: str,
     parameters: Mapping[str, Any] = _NOTHING,
     unmeasured: frozenset[str] = frozenset(),
+    known: KnownSchemas | None = None,
 ) -> Mended | None:
     """Return a statement in a form that the engine answers rightly; None where it is that itself.
 
@@ -134,7 +137,7 @@ def mend(
         return None
     if len(statements) != 1:
         return None
-    types = Types(context, dict(parameters))
+    types = Types(context, parameters, known)
     repeated.check(statements[0])
     is_needed, is_guarded = combined.mend(statements[0], types), False
     is_needed |= ordering.mend(statements[0])

@@ -1,8 +1,11 @@
 """The SELECTs of a statement, each with what its names mean, and the types of its expressions."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +25,8 @@ AGGREGATES = frozenset(
 )  # fmt: skip
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 VOLATILE = frozenset({"random", "uuid"})
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+_KEPT_SCHEMAS = 1024
 
 
 @dataclass(slots=True)
@@ -166,12 +171,46 @@ def _below(scope: Scope, ctes: list[Tree]) -> Iterator[Scope]:
             yield from _of_query(query, ctes, scope, False)
 
 
+class KnownSchemas:
+    """The schemas of the statements that were planned for their types, of one catalog.
+
+    What cannot be planned is not kept: it may be another principal's right to read it.
+    """
+
+    def __init__(self) -> None:
+        self._schemas: OrderedDict[str, pa.Schema] = OrderedDict()
+        self._lock = Lock()
+
+    def recall(self, key: str) -> pa.Schema | None:
+        """Return the schema of a statement, if it was kept."""
+        with self._lock:
+            schema = self._schemas.get(key)
+            if schema is not None:
+                self._schemas.move_to_end(key)
+            return schema
+
+    def remember(self, key: str, schema: pa.Schema) -> None:
+        """Keep a schema."""
+        with self._lock:
+            self._schemas[key] = schema
+            if len(self._schemas) > _KEPT_SCHEMAS:
+                self._schemas.popitem(last=False)
+
+
 class Types:
     """Asks the engine for the types of expressions, by planning statements that are never run."""
 
-    def __init__(self, context: SessionContext, parameters: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        context: SessionContext,
+        parameters: Mapping[str, Any] = _NOTHING,
+        known: KnownSchemas | None = None,
+    ) -> None:
         self._context = context
-        self._parameters = parameters or {}
+        self._parameters = dict(parameters)
+        # A parameter has the type of its value.
+        self._key = "".join(f"{name} {_type(value)} " for name, value in self._parameters.items())
+        self._known = known or KnownSchemas()
 
     def of(self, scope: Scope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT; None where that cannot be told."""
@@ -237,11 +276,20 @@ class Types:
         return self._schema(syntax.select(items, scope.select["from"], with_, group_by))
 
     def _schema(self, sql: str) -> pa.Schema | None:
+        key = self._key + sql
+        if (known := self._known.recall(key)) is not None:
+            return known
         try:
             frame = self._context.sql(sql, options=_READ_ONLY, param_values=self._parameters)
-            return pa.schema(frame.schema())
+            schema = pa.schema(frame.schema())
         except Exception:  # Whatever the engine says: then the type is not known.
             return None
+        self._known.remember(key, schema)
+        return schema
+
+
+def _type(value: Any) -> str:
+    return str(value.type) if isinstance(value, pa.Scalar) else type(value).__name__
 
 
 def _needed(with_: Tree, tree: Tree) -> Tree:
