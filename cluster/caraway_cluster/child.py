@@ -101,6 +101,7 @@ class Child:
                 self._process = await asyncio.create_subprocess_exec(
                     *tied.tied(command), pass_fds=(writer,), stdin=asyncio.subprocess.DEVNULL,
                     stdout=log, stderr=log, start_new_session=True,
+                    env={**os.environ, **plans.environment(self._plan, self.member)},
                 )  # fmt: skip
             finally:
                 os.close(writer)

@@ -107,6 +107,13 @@ def members(wanted: ClusterPlan) -> Mapping[str, Member]:
     return {member.name: member for member in found}
 
 
+def environment(wanted: ClusterPlan, member: Member) -> Mapping[str, str]:
+    """Return the variables of a process. The URL of the state may hold a password."""
+    if wanted.state is None or member.role == "executor":
+        return {}
+    return {"CARAWAY_STATE": wanted.state}
+
+
 def command(wanted: ClusterPlan, member: Member, folder: Path, ready_fd: int) -> list[str]:
     """The program of a process of the cluster."""
     token = str(folder / "token")
@@ -116,14 +123,13 @@ def command(wanted: ClusterPlan, member: Member, folder: Path, ready_fd: int) ->
     ]  # fmt: skip
     joins = ["--head", str(wanted.head), "--node-ip", member.address, "--id", member.name]
     store = ["--object-store-memory", str(wanted.store_bytes)]
-    state = ["--state", wanted.state] if wanted.state else []
     match member.role:
         case "head":
-            flags = ["--address", str(wanted.head), *state]
+            flags = ["--address", str(wanted.head)]
         case "scheduler":
             listens = ["--http", wanted.http, "--flight", wanted.flight]
             listens += ["--metrics", wanted.metrics]
-            flags = [wanted.manifest, *joins, *store, *state, *listens]
+            flags = [wanted.manifest, *joins, *store, *listens]
         case "executor":
             limits = ["--cores", str(wanted.cores), "--memory", str(wanted.memory_bytes)]
             drain = ["--drain-timeout", str(wanted.drain_timeout_s)]

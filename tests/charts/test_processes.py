@@ -1,5 +1,6 @@
 """What the pods run, run: the containers of the rendered chart as processes of this machine."""
 
+import base64
 import json
 import tempfile
 import uuid
@@ -12,6 +13,7 @@ import pytest
 from examples import make_data
 from tests.kit import helm, pods
 from tests.kit.deadlines import until
+from tests.kit.processes import command_lines
 from tests.kit.ray_cluster import assert_nothing_left
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
@@ -63,6 +65,11 @@ def test_rendered_pods_become_a_cluster_that_answers(folder: Path) -> None:
             return is_ok(f"{metrics}/v1/ready?min_ready_executors=2")
 
         until(come_up, "two executors are ready", START_S)
+        secret = helm.the(cluster.found, "Secret", "caraway-state")
+        password = base64.b64decode(secret["data"]["password"]).decode()
+        assert len(password) > 16
+        assert not [line for line in command_lines() if password in line]
+
         # What the probes ask.
         assert is_ok(f"{metrics}/health")
         assert is_ok(f"{executor}/health")

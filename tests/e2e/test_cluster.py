@@ -14,11 +14,14 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.kit import valkey
 from tests.kit.deadlines import until
+from tests.kit.processes import command_lines
 from tests.kit.ray_cluster import MARK, assert_nothing_left, marked
 
 PORTS = ["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0"]
 TIMEOUT_S = 300
+PASSWORD = uuid.uuid4().hex
 
 
 class Cluster:
@@ -27,6 +30,7 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.mark = uuid.uuid4().hex
         self.folder = folder / "cluster"
+        self.environ: dict[str, str] = {}
         (folder / "people.csv").write_text("id,name\n1,Ann\n2,Bob\n")
         self.manifest = folder / "caraway.yaml"
         self.manifest.write_text(
@@ -38,7 +42,7 @@ class Cluster:
         command = [sys.executable, "-m", "caraway", "cluster", *arguments]
         return subprocess.run(
             [*command, "--data-dir", str(self.folder)], capture_output=True, text=True,
-            timeout=TIMEOUT_S, env={**os.environ, MARK: self.mark},
+            timeout=TIMEOUT_S, env={**os.environ, MARK: self.mark, **self.environ},
         )  # fmt: skip
 
     def up(self, executors: int) -> subprocess.CompletedProcess[str]:
@@ -61,6 +65,14 @@ class Cluster:
 
 
 @pytest.fixture
+def guarded() -> Iterator[str]:
+    """Start a Redis that asks for a password; gives its URL."""
+    with valkey.serving(tcp=True) as server:
+        server.config(requirepass=PASSWORD)
+        yield server.tcp_url.replace("://", f"://:{PASSWORD}@")
+
+
+@pytest.fixture
 def local(tmp_path: Path) -> Iterator[Cluster]:
     cluster = Cluster(tmp_path)
     try:
@@ -73,11 +85,14 @@ def local(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.mark.full
 @pytest.mark.timeout(600)
-def test_cluster_from_up_to_down(local: Cluster) -> None:
+def test_cluster_from_up_to_down(local: Cluster, guarded: str) -> None:
+    local.environ["CARAWAY_STATE"] = guarded
     up = local.up(1)
     assert up.returncode == 0, up.stderr
     assert "The cluster is ready: 1 executor\n" in up.stdout
     assert local.sql("SELECT count(*) AS n FROM people") == [{"n": 2}]
+    assert [line for line in command_lines() if "gcs_server" in line]
+    assert not [line for line in command_lines() if PASSWORD in line]
 
     second = local.up(1)
     assert second.returncode == 1

@@ -84,6 +84,15 @@ def refused(folder: Path, manifest: Path, *flags: str) -> subprocess.CompletedPr
     return subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder)
 
 
+def command_lines() -> list[str]:
+    """Return the command line of every process of the machine."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(file.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
+
+
 def _ports() -> list[str]:
     return ["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0"]
 

@@ -101,10 +101,8 @@ def _head(head: Address) -> list[str]:
 
 
 def _redis_login(store: GcsStore | None) -> list[str]:
-    # Ray takes these on the command line only, and hands them to its own processes likewise.
-    user = [f"--redis-username={store.user}"] if store and store.user else []
-    password = [f"--redis-password={store.password}"] if store and store.password else []
-    return user + password
+    # The password is in the environment, see `start_hook`.
+    return [f"--redis-username={store.user}"] if store and store.user else []
 
 
 def environment(token_file: Path) -> Mapping[str, str]:

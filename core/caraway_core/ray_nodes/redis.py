@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from caraway_core.errors import CarawayError
+from caraway_core.ray_nodes import start_hook
 
 _TLS = "rediss://"
 _CONNECT_S = 5.0
@@ -49,7 +50,14 @@ class GcsStore:
             raise CarawayError(f"cannot reach the Redis at {host}:{port}: {exc}") from exc
 
     def environment(self) -> Mapping[str, str]:
+        """Return the variables of a head that keeps its state there."""
         return {
             "RAY_REDIS_ADDRESS": self.address,
             "RAY_external_storage_namespace": self.prefix,
+            **self._login(),
         }
+
+    def _login(self) -> Mapping[str, str]:
+        if not self.password:
+            return {}
+        return {"RAY_START_HOOK": start_hook.HOOK, start_hook.PASSWORD: self.password}
