@@ -78,8 +78,10 @@ class Child:
         """End the process; returns when it has ended."""
         self._stopping.set()
         process = self._process
-        if process is None or process.returncode is not None:
-            return
+        if process is not None and process.returncode is None:
+            await self._end(process)
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
         self._turn("stopping")
         process.terminate()
         try:
@@ -105,7 +107,11 @@ class Child:
                 )  # fmt: skip
             finally:
                 os.close(writer)
-        self._turn("starting")
+        if self._stopping.is_set():
+            # `stop` was called while the process was being started, and found none to end.
+            await self._end(self._process)
+        else:
+            self._turn("starting")
         reading = asyncio.ensure_future(self._read_ready(reader))
         try:
             return await self._process.wait()
