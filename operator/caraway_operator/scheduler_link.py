@@ -1,4 +1,4 @@
-"""What the operator asks of a cluster's schedulers, on the port for metrics, with the token."""
+"""What the operator asks of a cluster's schedulers, on the port for metrics, signed."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import httpx
 
+from caraway_core import signatures
 from caraway_core.errors import CarawayError
 
 _TIMEOUT_S = 5.0
@@ -150,7 +151,7 @@ class HttpLink:
             raise LinkError(f"the scheduler's answer to {path} is no JSON") from exc
 
     async def _send(self, target: Target, method: str, path: str) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {target.token}"}
+        headers = {"Authorization": signatures.sign(target.token, method, path)}
         try:
             response = await self._http.request(
                 method, target.url + path, headers=headers, timeout=_TIMEOUT_S

@@ -6,6 +6,7 @@ from typing import Literal
 
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.signatures import Gate
 from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.ingesting import Ingest
 from caraway_scheduler.acceleration.service import Accelerations
@@ -40,6 +41,10 @@ class Operating:
 
     membership: Membership
     token: str = field(repr=False)
+    gate: Gate = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gate", Gate(self.token))
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 import httpx
 import pytest
 
+from caraway_core import signatures
 from caraway_operator.scheduler_link import (
     ExecutorView,
     HttpLink,
@@ -37,7 +38,9 @@ async def test_executors_are_read_as_schedulers_tell_of_them() -> None:
         ExecutorView("e-0", is_ready=True, running=2, holds=("orders",)),
         ExecutorView("e-1", is_ready=False, is_refused=True),
     ]
-    assert seen[0].headers["Authorization"] == "Bearer secret"
+    shown = seen[0].headers["Authorization"]
+    assert "secret" not in shown
+    assert signatures.Gate("secret").check(shown, "GET", "/internal/executors") is None
 
 
 async def test_load_counts_statements_and_jobs() -> None:

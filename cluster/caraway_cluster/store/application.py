@@ -8,7 +8,6 @@ GET             /health, /metrics              without a token
 """
 
 import asyncio
-import hmac
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -23,6 +22,7 @@ from caraway_cluster.store.messages import Body, Receive, Refusal, Reply, Scope,
 from caraway_cluster.store.shelf import DamagedError, Shelf, checksum_of, folder_of
 from caraway_cluster.store.tallies import CONTENT_TYPE, StoreTallies
 from caraway_core import disks
+from caraway_core.signatures import Gate, target_of
 
 logger = logging.getLogger(__name__)
 BLOCK_BYTES = 1024 * 1024
@@ -45,7 +45,7 @@ class Store:
     def __init__(self, shelf: Shelf, token: str, most_bytes: int, *, has_metrics: bool) -> None:
         self.tallies = StoreTallies()
         self._shelf = shelf
-        self._expected = f"Bearer {token}".encode()
+        self._gate = Gate(token)
         self._most_bytes = most_bytes
         self._has_metrics = has_metrics
         self._working = asyncio.Semaphore(_AT_WORK)
@@ -77,9 +77,10 @@ class Store:
             free, total = await self._do(self._shelf.room)
             return await reply.whole(200, self.tallies.page(free, total), CONTENT_TYPE)
         headers = dict(scope["headers"])
-        if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
-            raise Refusal(401, "the store needs the cluster's token; give every process the same "
-                               "--token-file")  # fmt: skip
+        shown = headers.get(b"authorization", b"").decode("latin-1")
+        if refused := self._gate.check(shown, method, target_of(scope)):
+            raise Refusal(401, f"the store needs the cluster's token: {refused.reason}; "
+                               "give every process the same --token-file")  # fmt: skip
         async with self._working:
             await self._work(method, path, headers, body, reply)
 

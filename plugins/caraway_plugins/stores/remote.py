@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import BinaryIO, TypeVar
 import httpx
 import pyarrow as pa
 
-from caraway_core import disks
+from caraway_core import disks, signatures
 from caraway_core.errors import DiskFullError, ResultStoreAwayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
@@ -54,7 +54,8 @@ class RemoteResultStore:
         self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, "store")
         self._client = httpx.Client(
             base_url=f"http://{address}",
-            headers={"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"},
+            headers={"Accept-Encoding": "identity"},
+            auth=_Signing(token),
             timeout=httpx.Timeout(_ANSWER_S, connect=_CONNECT_S),
             limits=httpx.Limits(max_connections=_CALLS_AT_ONCE, keepalive_expiry=60),
             # A proxy for the outside is not the way to a neighbour.
@@ -245,6 +246,18 @@ class RemoteResultStore:
 
     async def _run(self, work: Callable[[], _Result]) -> _Result:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+class _Signing(httpx.Auth):
+    """Signs each request with the token of the cluster."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        target = request.url.raw_path.decode("ascii")
+        request.headers["Authorization"] = signatures.sign(self._token, request.method, target)
+        yield request
 
 
 def _close(client: httpx.Client, threads: ThreadPoolExecutor) -> None:

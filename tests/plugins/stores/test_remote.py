@@ -17,6 +17,7 @@ from caraway_core.tables import ResultPlace, StoreSpec
 from caraway_plugins.stores import chunks
 from caraway_plugins.stores.remote import RemoteResultStore
 from tests.kit.remote_stores import TOKEN, RemoteStore, remote_store
+from tests.kit.wires import recorded
 
 SCHEMA = pa.schema([pa.field("a", pa.int64())])
 
@@ -44,6 +45,19 @@ async def test_chunks_lie_as_plain_files_below_the_prefix(own: RemoteStore) -> N
     name = chunks.file_name(2, chunk.sha256)
     assert (own.data / "p" / "jobs" / "job-1" / name).stat().st_size == chunk.size_bytes
     assert not list((own.data / ".unfinished").iterdir())
+
+
+async def test_the_token_never_travels(own: RemoteStore) -> None:
+    async with recorded(own.address) as wire:
+        store = RemoteResultStore(wire.address, "p/jobs", TOKEN, 20)
+        await store.check()
+        chunk = await store.write_chunk("job-1", 0, SCHEMA, [rows(300_000)])
+        assert await read(store, "job-1", chunk) == [rows(300_000)]
+        assert await store.keys() == ["job-1"]
+        await store.delete("job-1")
+
+    assert b"Authorization: Caraway " in wire.sent
+    assert TOKEN.encode() not in wire.sent
 
 
 async def test_store_without_a_prefix(own: RemoteStore) -> None:

@@ -1,20 +1,21 @@
 """`/internal/...`: how busy the cluster is, and which executors shall take no more work."""
 
-import hmac
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, Response
 
+from caraway_core import signatures
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
-from caraway_scheduler.access import presented_key
 from caraway_scheduler.api import scopes
 from caraway_scheduler.membership import Membership
 
-_UNAUTHORIZED = "this route needs the cluster's token, as `Authorization: Bearer TOKEN`"
+_UNAUTHORIZED = (
+    "this route needs a signature with the cluster's token, or `Authorization: Bearer TOKEN`"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,10 @@ def operating(request: Request) -> Membership:
     """
     found = scopes.services(request).operating
     assert found is not None, "the routes are served in a cluster only"
-    token = presented_key(None, request.headers.get("authorization")) or ""
-    if not hmac.compare_digest(token.encode(), found.token.encode()):
-        raise HTTPException(401, _UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
+    shown, target = request.headers.get("authorization", ""), signatures.target_of(request.scope)
+    if refused := found.gate.check(shown, request.method, target):
+        message = f"{_UNAUTHORIZED}: {refused.reason}"
+        raise HTTPException(401, message, {"WWW-Authenticate": "Bearer"})
     return found.membership
 
 

@@ -1,5 +1,6 @@
 """The routes of operators, over a fleet that a test moves."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +10,10 @@ import pytest
 
 from caraway_core.ids import CatalogVersion
 from caraway_core.protocols.fleet import TableCatalog
-from caraway_scheduler import app
+from caraway_core.settings import Address
+from caraway_operator import scheduler_link
+from caraway_operator.scheduler_link import Target
+from caraway_scheduler import app, listeners
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
 from caraway_scheduler.services import Operating
@@ -17,6 +21,7 @@ from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
 from tests.kit.fleets import FakeFleet
 from tests.kit.runtime import Running, running
+from tests.kit.wires import recorded
 from tests.scheduler.api.test_cluster_gates import cluster, settled
 
 TOKEN = "s3cret"
@@ -95,6 +100,33 @@ async def test_load_tells_what_waits_and_how_full_executors_are(
                 {"id": "a", "ready": True, "memory_used": 7, "memory_limit": 2**30, "running": 3}
             ],
         }
+
+
+async def test_the_token_of_an_operator_never_travels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (runtime, members, _):
+        with listeners.bind(Address("127.0.0.1", 0), "--metrics") as listener:
+            server = listeners.HttpServer(app.build_metrics(runtime.services))
+            serving = asyncio.create_task(server.serve([listener]))
+            await server.is_up.wait()
+            async with (
+                recorded(str(listeners.bound_address(listener))) as wire,
+                scheduler_link.connected() as link,
+            ):
+                target = Target(f"http://{wire.address}", TOKEN)
+                await link.drain(target, "a")
+                assert [each.is_draining for each in await link.executors(target)] == [True]
+                await link.undrain(target, "a")
+                assert (await link.load(target)).queued == 0
+                with pytest.raises(scheduler_link.LinkError, match="401"):
+                    await link.load(Target(target.url, "wrong"))
+            server.stop()
+            await serving
+        assert [each.state for each in members.executors()] == ["ready"]
+
+    assert b"Authorization: Caraway " in wire.sent
+    assert TOKEN.encode() not in wire.sent
 
 
 @pytest.mark.parametrize(("method", "path"), ROUTES)

@@ -1,0 +1,101 @@
+"""Requests between processes of a cluster are signed with its token, which never travels itself.
+
+A signature is `Authorization: Caraway TIME:NONCE:MAC`. The MAC covers the method, the target (path
+and query as sent), the time and the nonce.
+"""
+
+import hashlib
+import hmac
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+WINDOW_S = 900.0
+"""How far clocks may differ, and how long a request is remembered; as signatures of S3."""
+_SCHEME = "Caraway "
+_BEARER = "Bearer "
+_READS = frozenset({"GET", "HEAD"})
+_MOST_REMEMBERED = 100_000
+
+
+def sign(token: str, method: str, target: str, now: float | None = None) -> str:
+    """Return the value of `Authorization` for a request."""
+    seconds, nonce = int(time.time() if now is None else now), secrets.token_hex(16)
+    return f"{_SCHEME}{seconds}:{nonce}:{_mac(token, method, target, seconds, nonce)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A request that does not show the token, and why."""
+
+    reason: str
+
+
+class Gate:
+    """Lets in requests that are signed with the token, or that hold it.
+
+    Processes sign. A person who asks through a tunnel may send the token itself. A signed request
+    that changes something is taken once.
+    """
+
+    def __init__(self, token: str, clock: Callable[[], float] = time.time) -> None:
+        self._token = token
+        self._clock = clock
+        self._seen: OrderedDict[str, float] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def check(self, authorization: str, method: str, target: str) -> Refused | None:
+        """Return None for a request that may come in."""
+        if authorization.startswith(_BEARER):
+            shown = authorization.removeprefix(_BEARER).strip()
+            is_token = hmac.compare_digest(shown.encode(), self._token.encode())
+            return None if is_token else Refused("the token is another one")
+        if not authorization.startswith(_SCHEME):
+            return Refused("it shows no token")
+        return self._check_signature(authorization.removeprefix(_SCHEME), method, target)
+
+    def _check_signature(self, text: str, method: str, target: str) -> Refused | None:
+        seconds, _, rest = text.partition(":")
+        nonce, _, mac = rest.partition(":")
+        if not (seconds.isascii() and seconds.isdecimal() and len(seconds) < 16 and nonce):
+            return Refused("its signature is none")
+        expected = _mac(self._token, method, target, int(seconds), nonce)
+        if not hmac.compare_digest(mac.encode(), expected.encode()):
+            return Refused("it is signed with another token, or for another request")
+        apart_s = self._clock() - int(seconds)
+        if abs(apart_s) > WINDOW_S:
+            return Refused(f"the clocks of the two hosts differ by {abs(apart_s):.0f} s; set them")
+        if method not in _READS and not self._is_first(mac):
+            return Refused("the request was sent before")
+        return None
+
+    def _is_first(self, mac: str) -> bool:
+        now = self._clock()
+        with self._lock:
+            while self._seen:
+                oldest, at = next(iter(self._seen.items()))
+                # One that may still come again is kept for two windows: clocks differ both ways.
+                if now - at <= 2 * WINDOW_S and len(self._seen) < _MOST_REMEMBERED:
+                    break
+                del self._seen[oldest]
+            if mac in self._seen:
+                return False
+            self._seen[mac] = now
+            return True
+
+
+def target_of(scope: Mapping[str, Any]) -> str:
+    """Return the target of a request that a server took, as it was sent."""
+    path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    query: bytes = scope.get("query_string") or b""
+    return (path + b"?" + query if query else path).decode("latin-1")
+
+
+def _mac(token: str, method: str, target: str, seconds: int, nonce: str) -> str:
+    text = f"{method}\n{target}\n{seconds}\n{nonce}"
+    return hmac.new(token.encode(), text.encode(), hashlib.sha256).hexdigest()
