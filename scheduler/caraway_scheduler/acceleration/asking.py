@@ -128,6 +128,5 @@ def _configure(kept: Accelerated, sql: RefreshSql) -> None:
 
 
 def _manifest_sql(kept: Accelerated) -> str:
-    """Return what settings belong to: with another manifest they do not count."""
     written = kept.plan.settings.refresh_sql
-    return f"{kept.head.subject.origin}\n{written.text if written else ''}"
+    return wishes.manifest(kept.head.subject.origin, written.text if written else "")

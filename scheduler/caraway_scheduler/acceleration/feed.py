@@ -217,6 +217,8 @@ class Feed:
                 held = head.ours or await head.look()
                 if held is None:
                     raise StreamStoppedError(f"dataset '{head.name}' has no rows to change")
+                # What was refused upon an older version stays refused.
+                requests = [each for each in requests if not each.applied.done()]
                 if any(each.request_id is not None for each in requests):
                     await self._applied_requests.learn(held.version)
                 taken = _in_order(requests, held.version, head.name)

@@ -123,6 +123,8 @@ class Begin:
     refresh_sql: RefreshSql | None
     delay_s: float
     ask: str = ""
+    has_own_sql: bool = False
+    """The refresh was asked for with a `refresh_sql` of its own; what is set does not count."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,8 +199,9 @@ def _begin(state: Refreshes, request: Request, attempt: int = 1) -> Outcome:
     mode: LoadMode = overrides.refresh_mode or (
         "append" if settings.refresh_mode == "append" else "full"
     )
+    own = overrides.refresh_sql
     begin = events.Begin(
-        number, mode, overrides.refresh_sql or settings.refresh_sql, request.delay_s, request.ask
+        number, mode, own or settings.refresh_sql, request.delay_s, request.ask, own is not None
     )
     return replace(state, running=run, waiting=None, retry=None, runs=number), (begin,)
 

@@ -1,14 +1,14 @@
 """From what a dataset asks for to its next version: which rows are loaded, and by what they lie."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import Bucket, ByExpression, PartitionBy
-from caraway_scheduler.acceleration import columns, partitioning
+from caraway_scheduler.acceleration import columns, partitioning, statements, wishes
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Stored
@@ -70,6 +70,7 @@ class Reloading:
 
     async def version(self, begin: events.Begin, standing: HeldVersion | None) -> Successor:
         """Have the rows of the version stored that is to take the place of what was read."""
+        begin = await self._as_set(begin)
         held = self._head.own(standing)
         before = held.version if held else None
         if self._renew is not None:
@@ -95,6 +96,17 @@ class Reloading:
             return await self._stored_anew(standing, recipe.append(*args), cut, before)
         parts = (*before.parts, part) if part.chunks else before.parts
         return self._head.next(held, parts=parts, made_at=now, sql=sql)
+
+    async def _as_set(self, begin: events.Begin) -> events.Begin:
+        """Take the refresh_sql that was set last on any scheduler: a watch of it may be late."""
+        if begin.has_own_sql:
+            return begin
+        plan, written = self._plan, self._plan.settings.refresh_sql
+        manifest = wishes.manifest(self._head.subject.origin, written.text if written else "")
+        text = await self._head.wishes().sql(manifest)
+        if text is None:
+            return begin
+        return replace(begin, refresh_sql=statements.refresh_sql(text, plan.name))
 
     def _check(self, source: pa.Schema) -> None:
         """Look whether the source has the columns that the manifest names.

@@ -87,6 +87,11 @@ class Wishes:
         raise CarawayError("too many requests at once for one dataset; send it again")
 
 
+def manifest(origin: str, sql: str) -> str:
+    """Return what written settings belong to: with another manifest they do not count."""
+    return f"{origin}\n{sql}"
+
+
 def name_in(entry: Entry) -> TableName:
     """Return the dataset that an entry is about."""
     return TableName(unquote(entry.key.partition("/")[2]))

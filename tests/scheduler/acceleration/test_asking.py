@@ -11,7 +11,7 @@ from caraway_core.errors import StateAwayError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import asking
 from tests.kit.deadlines import eventually
-from tests.kit.scheduler_pairs import Scheduler, scheduler
+from tests.kit.scheduler_pairs import NEVER_S, Scheduler, scheduler
 
 PATH = "/v1/datasets/orders/acceleration"
 QUICK_S = 0.02
@@ -52,13 +52,13 @@ async def count(at: Scheduler) -> int:
 
 
 @asynccontextmanager
-async def both(folder: Path) -> AsyncIterator[tuple[Scheduler, Scheduler]]:
+async def both(folder: Path, poll_s: float = QUICK_S) -> AsyncIterator[tuple[Scheduler, Scheduler]]:
     """Start two schedulers; the second one finds what the first one has loaded."""
     text = manifest(folder)
     async with AsyncExitStack() as stack:
-        one = await scheduler(stack, folder, "one", text, QUICK_S)
+        one = await scheduler(stack, folder, "one", text, poll_s)
         await reaches(one, 1)
-        two = await scheduler(stack, folder, "two", text, QUICK_S)
+        two = await scheduler(stack, folder, "two", text, poll_s)
         await reaches(two, 1)
         yield one, two
 
@@ -137,6 +137,21 @@ async def test_what_is_set_on_one_scheduler_is_loaded_by_the_other(tmp_path: Pat
         assert (await two.running.api.post(f"{PATH}/refresh")).status_code == 201
         await reaches(two, before + 1)
         assert await count(two) == 2
+
+
+async def test_a_refresh_loads_by_what_was_set_before_on_another_scheduler(tmp_path: Path) -> None:
+    # Neither scheduler hears of the other by itself.
+    async with both(tmp_path, NEVER_S) as (one, two):
+        before = await version(two)
+        body = {"refresh_sql": "SELECT * FROM orders WHERE id > 1"}
+        assert (await one.running.api.patch(PATH, json=body)).status_code == 200
+        assert (await two.running.api.post(f"{PATH}/refresh")).status_code == 201
+        await reaches(two, before + 1)
+        assert await count(two) == 2
+        own = {"refresh_sql": "SELECT * FROM orders WHERE id = 1"}
+        assert (await two.running.api.post(f"{PATH}/refresh", json=own)).status_code == 201
+        await reaches(two, before + 2)
+        assert await count(two) == 1
 
 
 @pytest.mark.parametrize("body", [{}, {"refresh_sql": None}])

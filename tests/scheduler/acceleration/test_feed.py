@@ -271,6 +271,27 @@ async def test_what_is_not_whole_is_durable_and_not_read(
             assert await two.ids() == list(range(10))
 
 
+async def test_what_was_refused_is_not_applied_when_the_others_are_tried_again(
+    tmp_path: Path,
+) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1", is_whole=False))
+        async with place.taking("two") as two:
+            two.readers.may_load.clear()
+            part = Whence("1", "2", is_whole=False)
+            refused = asyncio.ensure_future(two.apply(changes((7, "x"))))
+            late = asyncio.ensure_future(two.feed.apply(changes((2, "b")), None, 10, part))
+            with pytest.raises(StreamStoppedError, match="is being loaded"):
+                await refused
+            # The load becomes whole beside it, so changes of clients are taken again.
+            await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+            two.readers.may_load.set()
+            with pytest.raises(ChangesRefusedError, match="moved on"):
+                await late
+            assert await two.apply(changes((3, "c"))) == 1
+            assert await two.ids() == [1, 2, 3]
+
+
 async def test_schedulers_take_changes_side_by_side(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
         asked = [(one if n % 2 else two).apply(changes((n, "x"))) for n in range(40)]

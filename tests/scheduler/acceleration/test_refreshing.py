@@ -73,7 +73,7 @@ def test_asks_during_a_refresh_are_one_more_with_the_last_overrides() -> None:
     state, effects = after(LOADED, events.Due(), events.Asked(FULL), events.Asked(jittered, 0.5))
     assert effects == []
     state, effects = after(state, events.Succeeded(ONE, 8))
-    assert effects == [Show(8), Begin(TWO, "full", SOME.refresh_sql, 5)]
+    assert effects == [Show(8), Begin(TWO, "full", SOME.refresh_sql, 5, has_own_sql=True)]
     state, effects = after(state, events.Succeeded(TWO, 9))
     assert effects == [Show(9), ScheduleNext()]
 
@@ -81,7 +81,7 @@ def test_asks_during_a_refresh_are_one_more_with_the_last_overrides() -> None:
 @pytest.mark.parametrize("end", [events.Failed(ONE, "gone"), events.Cancelled(ONE)])
 def test_a_refresh_that_comes_to_nothing_lets_the_waiting_one_begin(end: Event) -> None:
     state, effects = after(LOADED, events.Asked(), events.Asked(SOME), end)
-    assert effects == [Begin(TWO, "full", SOME.refresh_sql, 0)]
+    assert effects == [Begin(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)]
     assert state.version == 7
 
 
@@ -99,7 +99,9 @@ def test_a_failed_refresh_keeps_the_old_version_and_its_reason_and_is_tried_agai
 
 def test_a_refresh_is_tried_again_as_it_was_asked_for() -> None:
     failed = after(LOADED, events.Asked(SOME), events.Failed(ONE, "gone"))[0]
-    assert after(failed, events.RetryDue(ONE))[1] == [Begin(TWO, "full", SOME.refresh_sql, 0)]
+    assert after(failed, events.RetryDue(ONE))[1] == [
+        Begin(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)
+    ]
 
 
 def test_a_refresh_is_tried_again_so_often_and_no_more() -> None:
