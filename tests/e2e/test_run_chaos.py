@@ -1,48 +1,55 @@
 """One process with a load of changes, refreshes and jobs, which is killed and paused meanwhile."""
 
 import contextlib
-import os
 import random
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.kit.chaos import LENGTH_S, MANIFEST, SEED, Chaos, wait, write_sources
+from tests.kit.chaos.keeping import send
+from tests.kit.chaos.load import LENGTH_S, SEED, Load, manifest
+from tests.kit.chaos.sending import wait
 from tests.kit.processes import Child, child
+from tests.kit.ray_cluster import descendants
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 
 @pytest.mark.parametrize("kind", ["kills", "pauses"])
 def test_what_one_process_acknowledged_outlives_it(tmp_path: Path, kind: str) -> None:
-    write_sources(tmp_path)
-    manifest = tmp_path / "caraway.yaml"
-    manifest.write_text(MANIFEST)
-    chosen, urls = random.Random(SEED), dict[str, str]()
-    load = Chaos(tmp_path, urls, SEED)
+    # What was set for one process alone ends with it.
+    load = Load(tmp_path, SEED, keeps_tags=kind == "pauses")
+    file = tmp_path / "caraway.yaml"
+    file.write_text(manifest(SEED))
+    chosen, faults = random.Random(SEED), 0
     with contextlib.ExitStack() as stack:
 
         def serve() -> Child:
-            made = stack.enter_context(child(tmp_path, manifest))
-            urls["only"] = f"http://{made.addresses['http']}"
+            made = stack.enter_context(child(tmp_path, file))
+            load.target.urls["only"] = f"http://{made.addresses['http']}"
             return made
 
         caraway = serve()
-        faults = 0
         with load.at_work():
             for _ in range(max(2, int(LENGTH_S / 8))):
                 wait(chosen.uniform(1, 5))
                 faults += 1
+                pid = caraway.process.pid
+                below = list(descendants(pid))
+                # The engine process alone, or everything.
+                pids = below if chosen.random() < 0.3 else [pid, *below]
                 if kind == "pauses":
-                    os.kill(caraway.process.pid, signal.SIGSTOP)
-                    wait(chosen.uniform(0.5, 6))
-                    os.kill(caraway.process.pid, signal.SIGCONT)
-                else:
-                    caraway.signal(signal.SIGKILL)
+                    send(pids, signal.SIGSTOP)
+                    wait(chosen.uniform(0.5, 14))
+                    send(pids, signal.SIGCONT)
+                    continue
+                send(pids, signal.SIGKILL)
+                if pid in pids:
                     caraway.wait()
                     caraway = serve()
         findings = load.check()
-    print(kind, {"faults": faults}, load.told())
+    print(f"\n{kind}, seed {SEED}: {faults} faults, {load.figures()}")
+    print("answers:", dict(sorted(load.target.statuses.items())))
     assert not findings, "\n".join(findings)
-    assert load.ledger.acknowledged and load.jobs and load.number and load.reads
+    assert all(load.figures()[each] for each in ("rows", "updates", "refreshes", "jobs", "reads"))

@@ -53,13 +53,18 @@ class Process:
 
 
 def start(
-    folder: Path, mark: str, name: str, *command: str, program: Sequence[str] = CARAWAY
+    folder: Path,
+    mark: str,
+    name: str,
+    *command: str,
+    program: Sequence[str] = CARAWAY,
+    place: str = "--data-dir",
 ) -> Process:
-    """Start a command with a data directory, a log and a ready pipe of its own."""
+    """Start a command with a folder, which the flag `place` gives, a log and a ready pipe."""
     reader, writer = os.pipe()
     log = folder / f"{name}.log"
     arguments = [
-        sys.executable, *program, *command, "--data-dir", str(folder / name),
+        sys.executable, *program, *command, place, str(folder / name),
         "--token-file", str(folder / "token"), "--ready-fd", str(writer),
     ]  # fmt: skip
     with log.open("ab") as out:

@@ -28,11 +28,13 @@ class Server:
             **settings,
         )
         self._server.start()
+        if tcp:
+            self._server._desired_port = self._server.port
 
     @property
     def tcp_url(self) -> str:
-        """For what cannot use the socket; it is another one after a restart."""
-        return f"redis://127.0.0.1:{self._server.port}"
+        """For what cannot use the socket; it stays as it is over restarts."""
+        return f"redis://127.0.0.1:{self._server._desired_port}"
 
     @property
     def socket(self) -> Path:
@@ -47,6 +49,11 @@ class Server:
         process = self._server._process
         assert process is not None
         return int(process.pid)
+
+    @property
+    def is_alive(self) -> bool:
+        process = self._server._process
+        return process is not None and process.poll() is None
 
     def start(self) -> None:
         self._server.start()

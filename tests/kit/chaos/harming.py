@@ -1,0 +1,124 @@
+"""What is done to the processes of a kept cluster: each kind is a deck of faults, by name."""
+
+import random
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from tests.kit.chaos.keeping import EXECUTORS, HEAD, SCHEDULERS, STORE, VALKEY, Keeper, send
+from tests.kit.chaos.sending import wait
+from tests.kit.ray_cluster import ACTOR
+
+BETWEEN_S = (1.0, 4.0)
+PAUSE_S = (0.5, 14.0)
+"""Claims last 10 s, and Ray misses a node after 8: some pauses look like deaths."""
+RECOVERY_S = 180.0
+ROLLOUT = ("e1", *SCHEDULERS, "e2", VALKEY, STORE, HEAD)
+"""The order in which the operator replaces pods."""
+_CHILDREN = (
+    ("actor of e1", "e1", ACTOR),
+    ("raylet of e2", "e2", "/raylet/raylet"),
+    ("raylet of s1", "s1", "/raylet/raylet"),
+    ("gcs of head", HEAD, "gcs_server"),
+)
+Fault = Callable[[], None]
+
+
+class Harm:
+    """Does harm to the processes of a cluster."""
+
+    def __init__(self, keeper: Keeper, chosen: random.Random) -> None:
+        self.log: list[str] = []
+        self.recoveries_s: list[float] = []
+        self._keeper = keeper
+        self._chosen = chosen
+
+    def kills(self) -> Mapping[str, Fault]:
+        return self._each(self._kill, (*SCHEDULERS, *EXECUTORS, HEAD, STORE, VALKEY))
+
+    def pauses(self) -> Mapping[str, Fault]:
+        return self._each(self._pause, (*SCHEDULERS, STORE, VALKEY))
+
+    def power_cuts(self) -> Mapping[str, Fault]:
+        """End everything at once."""
+        return {"everything": self._cut_power}
+
+    def rollouts(self) -> Mapping[str, Fault]:
+        """Replace each process in the operator's order, while others are killed."""
+        return {"rollout": self._roll_out}
+
+    def go_on(self, faults: Mapping[str, Fault], length_s: float) -> None:
+        """Do all faults in a random order, again and again for so long.
+
+        Most wait until the one before is over. Some come sooner.
+        """
+        deck: list[str] = []
+        end = time.monotonic() + length_s
+        while time.monotonic() < end:
+            if not deck:
+                deck = self._chosen.sample(sorted(faults), len(faults))
+            self._do(deck.pop(), faults)
+            wait(self._chosen.uniform(*BETWEEN_S))
+
+    def _do(self, name: str, faults: Mapping[str, Fault]) -> None:
+        began = time.monotonic()
+        faults[name]()
+        took_s = time.monotonic() - began
+        told = f"{time.strftime('%H:%M:%S', time.gmtime())} {name} ({took_s:.1f} s)"
+        if self._chosen.random() < 0.8:
+            wait(0.3)
+            recovery_s = self._keeper.until_ready(RECOVERY_S)
+            self.recoveries_s.append(recovery_s)
+            told += f", ready after {recovery_s:.1f} s"
+        self.log.append(told)
+
+    def _each(
+        self, do: Callable[[Sequence[int]], None], alone: Sequence[str]
+    ) -> Mapping[str, Fault]:
+        """Do it to single processes, to all of a pod at once, and to children of a pod."""
+        keeper, pods = self._keeper, (*SCHEDULERS, *EXECUTORS, HEAD)
+        found: dict[str, Fault] = {}
+        for name in alone:
+            found[name] = _fault(do, partial(keeper.alone, name))
+        for name in pods:
+            found[f"pod {name}"] = _fault(do, partial(keeper.pids, name))
+        for told, name, title in _CHILDREN:
+            found[told] = _fault(do, partial(keeper.child, name, title))
+        return found
+
+    def _kill(self, pids: Sequence[int]) -> None:
+        send(pids, signal.SIGKILL)
+
+    def _pause(self, pids: Sequence[int]) -> None:
+        send(pids, signal.SIGSTOP)
+        try:
+            wait(self._chosen.uniform(*PAUSE_S))
+        finally:
+            send(pids, signal.SIGCONT)
+
+    def _cut_power(self) -> None:
+        with self._keeper.held():
+            send(self._keeper.all_pids(), signal.SIGKILL)
+            wait(0.5)
+
+    def _roll_out(self) -> None:
+        for name in ROLLOUT:
+            pid = self._keeper.pid(name)
+            send([pid], signal.SIGTERM)
+            if self._chosen.random() < 0.5:
+                wait(self._chosen.uniform(0.1, 3))
+                other = self._chosen.choice([each for each in ROLLOUT if each != name])
+                self.log.append(f"  {other} killed while {name} is replaced")
+                self._kill([self._keeper.pid(other)])
+            self._keeper.until_replaced(name, pid)
+            self._keeper.until_ready(RECOVERY_S)
+
+
+def _fault(do: Callable[[Sequence[int]], None], find: Callable[[], Sequence[int]]) -> Fault:
+    """Do something to the processes that are found at that time."""
+
+    def fault() -> None:
+        do(find())
+
+    return fault
