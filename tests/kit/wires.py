@@ -11,38 +11,53 @@ class Wire:
     def __init__(self, address: str) -> None:
         self._host, _, port = address.rpartition(":")
         self._port = int(port)
+        self._carrying: set[asyncio.Task[None]] = set()
         self.address = ""
         self.sent = b""
 
-    async def carry(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+    def accept(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
+        self._carrying.add(asyncio.ensure_future(self._carry(client, back)))
+
+    async def end(self) -> None:
+        """Break every connection."""
+        for task in self._carrying:
+            task.cancel()
+        if self._carrying:
+            await asyncio.wait(self._carrying)
+
+    async def _carry(self, client: asyncio.StreamReader, back: asyncio.StreamWriter) -> None:
         answers, server = await asyncio.open_connection(self._host, self._port)
 
         async def requests() -> None:
             while block := await client.read(65536):
                 self.sent += block
                 server.write(block)
-                await server.drain()
-            server.write_eof()
 
         async def replies() -> None:
             while block := await answers.read(65536):
                 back.write(block)
-                await back.drain()
-            back.close()
 
-        with contextlib.suppress(OSError):
-            await asyncio.gather(requests(), replies())
-        server.close()
-        back.close()
+        ways = [asyncio.ensure_future(requests()), asyncio.ensure_future(replies())]
+        try:
+            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for way in ways:
+                way.cancel()
+            await asyncio.gather(*ways, return_exceptions=True)
+            for writer in (server, back):
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
 
 
 @contextlib.asynccontextmanager
 async def recorded(address: str) -> AsyncIterator[Wire]:
     """Listen in front of the address."""
     wire = Wire(address)
-    server = await asyncio.start_server(wire.carry, "127.0.0.1", 0)
+    server = await asyncio.start_server(wire.accept, "127.0.0.1", 0)
     wire.address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     try:
         yield wire
     finally:
         server.close()
+        await wire.end()
