@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 MANIFEST ?= examples/quickstart
+CHAOS ?= kills or pauses or power_cuts or rollouts
 
 .PHONY: setup run test test-cluster test-faults test-chaos test-differential test-full check format bench bench-paired lock clean
 
@@ -34,9 +35,10 @@ test-cluster: setup
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py
 
-# CARAWAY_CHAOS_S is the length of each run, CARAWAY_CHAOS_SEED what happens in it.
+# CARAWAY_CHAOS_S is the length of each run, CARAWAY_CHAOS_SEED what happens in it, CHAOS which runs
+# there are; `mixed` is a short one of kills and pauses.
 test-chaos: setup
-	$(PYTEST) -o timeout=1200 -m full tests/e2e/test_run_chaos.py tests/e2e/test_cluster_chaos.py
+	$(PYTEST) -s -o timeout=1800 -m full -k "$(CHAOS)" tests/e2e/test_run_chaos.py tests/e2e/test_cluster_chaos.py
 
 test-differential: setup
 	$(PYTEST) -o timeout=400 -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py

@@ -17,7 +17,7 @@ from tests.kit.chaos.sending import wait
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.parametrize("kind", ["kills", "pauses", "power_cuts", "rollouts"])
+@pytest.mark.parametrize("kind", ["kills", "pauses", "mixed", "power_cuts", "rollouts"])
 def test_what_is_acknowledged_outlives_any_process(tmp_path: Path, kind: str) -> None:
     load = Load(tmp_path, SEED, keeps_tags=kind != "power_cuts")
     with kept_cluster(tmp_path, lambda results: manifest(SEED, results)) as keeper:

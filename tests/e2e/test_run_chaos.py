@@ -16,7 +16,7 @@ from tests.kit.ray_cluster import descendants
 pytestmark = [pytest.mark.full, pytest.mark.timeout(1800)]
 
 
-@pytest.mark.parametrize("kind", ["kills", "pauses"])
+@pytest.mark.parametrize("kind", ["kills", "pauses", "mixed"])
 def test_what_one_process_acknowledged_outlives_it(tmp_path: Path, kind: str) -> None:
     # What was set for one process alone ends with it.
     load = Load(tmp_path, SEED, keeps_tags=kind == "pauses")
@@ -39,7 +39,7 @@ def test_what_one_process_acknowledged_outlives_it(tmp_path: Path, kind: str) ->
                 below = list(descendants(pid))
                 # The engine process alone, or everything.
                 pids = below if chosen.random() < 0.3 else [pid, *below]
-                if kind == "pauses":
+                if kind == "pauses" or (kind == "mixed" and faults % 2):
                     send(pids, signal.SIGSTOP)
                     wait(chosen.uniform(0.5, 14))
                     send(pids, signal.SIGCONT)

@@ -1,5 +1,6 @@
 """What is done to the processes of a kept cluster: each kind is a deck of faults, by name."""
 
+import itertools
 import random
 import signal
 import time
@@ -23,6 +24,8 @@ _CHILDREN = (
     ("gcs of head", HEAD, "gcs_server"),
 )
 Fault = Callable[[], None]
+Harming = Callable[[Sequence[int]], None]
+Rounds = Sequence[Mapping[str, Fault]]
 
 
 class Harm:
@@ -34,32 +37,40 @@ class Harm:
         self._keeper = keeper
         self._chosen = chosen
 
-    def kills(self) -> Mapping[str, Fault]:
-        return self._each(self._kill, (*SCHEDULERS, *EXECUTORS, HEAD, STORE, VALKEY))
+    def kills(self) -> Rounds:
+        """Kill each main process, then all of each pod at once, then processes within pods."""
+        return (self._main(self._kill), self._pods(self._kill), self._children(self._kill))
 
-    def pauses(self) -> Mapping[str, Fault]:
-        return self._each(self._pause, (*SCHEDULERS, STORE, VALKEY))
+    def pauses(self) -> Rounds:
+        within = self._children(self._pause) | self._main(self._pause)
+        return (self._pods(self._pause), within)
 
-    def power_cuts(self) -> Mapping[str, Fault]:
+    def mixed(self) -> Rounds:
+        """Kill and pause."""
+        kills = {f"kill {name}": fault for name, fault in self._main(self._kill).items()}
+        pauses = {f"pause {name}": fault for name, fault in self._pods(self._pause).items()}
+        return (kills | pauses,)
+
+    def power_cuts(self) -> Rounds:
         """End everything at once."""
-        return {"everything": self._cut_power}
+        return ({"everything": self._cut_power},)
 
-    def rollouts(self) -> Mapping[str, Fault]:
+    def rollouts(self) -> Rounds:
         """Replace each process in the operator's order, while others are killed."""
-        return {"rollout": self._roll_out}
+        return ({"rollout": self._roll_out},)
 
-    def go_on(self, faults: Mapping[str, Fault], length_s: float) -> None:
-        """Do all faults in a random order, again and again for so long.
+    def go_on(self, rounds: Rounds, length_s: float) -> None:
+        """Do all faults of each round in a random order, again and again for so long.
 
         Most wait until the one before is over. Some come sooner.
         """
-        deck: list[str] = []
         end = time.monotonic() + length_s
-        while time.monotonic() < end:
-            if not deck:
-                deck = self._chosen.sample(sorted(faults), len(faults))
-            self._do(deck.pop(), faults)
-            wait(self._chosen.uniform(*BETWEEN_S))
+        for faults in itertools.cycle(rounds):
+            for name in self._chosen.sample(sorted(faults), len(faults)):
+                if time.monotonic() > end:
+                    return
+                self._do(name, faults)
+                wait(self._chosen.uniform(*BETWEEN_S))
 
     def _do(self, name: str, faults: Mapping[str, Fault]) -> None:
         began = time.monotonic()
@@ -73,19 +84,19 @@ class Harm:
             told += f", ready after {recovery_s:.1f} s"
         self.log.append(told)
 
-    def _each(
-        self, do: Callable[[Sequence[int]], None], alone: Sequence[str]
-    ) -> Mapping[str, Fault]:
-        """Do it to single processes, to all of a pod at once, and to children of a pod."""
-        keeper, pods = self._keeper, (*SCHEDULERS, *EXECUTORS, HEAD)
-        found: dict[str, Fault] = {}
-        for name in alone:
-            found[name] = _fault(do, partial(keeper.alone, name))
-        for name in pods:
-            found[f"pod {name}"] = _fault(do, partial(keeper.pids, name))
-        for told, name, title in _CHILDREN:
-            found[told] = _fault(do, partial(keeper.child, name, title))
-        return found
+    def _main(self, do: Harming) -> dict[str, Fault]:
+        """Do it to the process that stands for each pod, alone."""
+        names = (*SCHEDULERS, *EXECUTORS, HEAD, STORE, VALKEY)
+        return {name: _fault(do, partial(self._keeper.alone, name)) for name in names}
+
+    def _pods(self, do: Harming) -> Mapping[str, Fault]:
+        """Do it to all processes of each pod at once."""
+        names = (*SCHEDULERS, *EXECUTORS, HEAD, STORE, VALKEY)
+        return {f"pod {name}": _fault(do, partial(self._keeper.pids, name)) for name in names}
+
+    def _children(self, do: Harming) -> dict[str, Fault]:
+        find = self._keeper.child
+        return {told: _fault(do, partial(find, name, title)) for told, name, title in _CHILDREN}
 
     def _kill(self, pids: Sequence[int]) -> None:
         send(pids, signal.SIGKILL)
@@ -115,7 +126,7 @@ class Harm:
             self._keeper.until_ready(RECOVERY_S)
 
 
-def _fault(do: Callable[[Sequence[int]], None], find: Callable[[], Sequence[int]]) -> Fault:
+def _fault(do: Harming, find: Callable[[], Sequence[int]]) -> Fault:
     """Do something to the processes that are found at that time."""
 
     def fault() -> None:
