@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from caraway_core import exiting, ready_pipe
 from caraway_core import manifest as manifests
@@ -27,6 +27,10 @@ from caraway_scheduler.reloading import Reloader
 from caraway_scheduler.services import Services
 from caraway_scheduler.tallies import Tallies
 from caraway_scheduler.tls import Certificate
+
+if TYPE_CHECKING:
+    # Its gRPC stack is slow to load.
+    from caraway_scheduler.flight import FlightEndpoint
 
 logger = logging.getLogger(__name__)
 _CERTIFICATE_CHECK_S = 2.0
@@ -47,6 +51,7 @@ class Runtime:
         self._manifest = manifest
         self._announcer = Announcer(sys.stdout if options.log_format == "text" else None)
         self._servers: list[HttpServer] = []
+        self._flight: FlightEndpoint | None = None
         self.bound_end: Callable[[float], object] = lambda _within_s: None
         """Ends the process after so long; not where it is somebody else's."""
         self._stop_requested = asyncio.Event()
@@ -192,6 +197,7 @@ class Runtime:
 
         endpoint, address = await asyncio.to_thread(start)
         stack.push_async_callback(endpoint.stop, _FLIGHT_STOP_S)
+        self._flight = endpoint
         return address
 
     def _begin_keeping(
@@ -235,7 +241,9 @@ class Runtime:
         for server in self._servers:
             server.drain()
         timeout_s = self._manifest.runtime.shutdown_timeout_s
-        ending = asyncio.gather(services.queries.stop(timeout_s), jobs.stop(timeout_s))
+        ending = asyncio.gather(
+            services.queries.stop(timeout_s), jobs.stop(timeout_s), self._drain_flight()
+        )
         if self._joining is None:
             await ending
         else:
@@ -244,6 +252,10 @@ class Runtime:
             self.bound_end(_END_S if has_head else _ALONE_S)
         for server in self._servers:
             server.stop()
+
+    async def _drain_flight(self) -> None:
+        if self._flight is not None:
+            await self._flight.drain()
 
     def _install_signal_handlers(self) -> None:
         loop = asyncio.get_running_loop()

@@ -1,6 +1,7 @@
 """The life of the endpoint: bind, serve, stop."""
 
 import asyncio
+import contextlib
 import threading
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from caraway_scheduler.services import Services
 
 _FLAG = "--flight"
 _LAST_WAIT_S = 1.0
+_FETCH_S = 2.0
 
 
 class FlightEndpoint:
@@ -40,6 +42,7 @@ class FlightEndpoint:
         self._bridge = Bridge(loop)
         self._waiting = WaitingRoom(services.queries.admission.max_running)
         self._server: FlightServer | None = None
+        self._is_down: asyncio.Event | None = None
 
     def start(self) -> Address:
         """Listen, and return where: port 0 takes any.
@@ -69,27 +72,46 @@ class FlightEndpoint:
             ) from exc
         return Address(self._address.host, self._server.port)
 
+    async def drain(self) -> None:
+        """Close kept connections, each after the calls that it carries, and take no new ones.
+
+        An answer that GetFlightInfo began has a moment to be fetched over its connection.
+        """
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FETCH_S):
+                await self._waiting.wait_empty()
+        self._begin_shutdown()
+
     async def stop(self, timeout_s: float) -> None:
         """Take no more calls, let those under way finish, and cut them off after the time.
 
         Cutting off takes up to two seconds more.
         """
+        is_down = self._begin_shutdown()
         server, self._server = self._server, None
-        if server is None:
+        if server is None or is_down is None:
             return
         port = server.port
         self._waiting.clear()
-        is_down = asyncio.Event()
-        # Arrow waits without limit; that must not hold up the process, hence a daemon.
-        threading.Thread(
-            target=self._shut_down, args=(server, is_down), name="flight-stop", daemon=True
-        ).start()
         if not await _happens(is_down, timeout_s):
             # Those that wait for rows are told why; those that do not even read are cut off.
             self._bridge.close()
             if not await _happens(is_down, _LAST_WAIT_S):
                 connections.cut(port)
                 await _happens(is_down, _LAST_WAIT_S)
+
+    def _begin_shutdown(self) -> asyncio.Event | None:
+        """Have the server tell its clients to leave; returns what is set once all have."""
+        if self._server is not None and self._is_down is None:
+            self._is_down = asyncio.Event()
+            # Arrow waits without limit; that must not hold up the process, hence a daemon.
+            threading.Thread(
+                target=self._shut_down,
+                args=(self._server, self._is_down),
+                name="flight-stop",
+                daemon=True,
+            ).start()
+        return self._is_down
 
     def _shut_down(self, server: FlightServer, is_down: asyncio.Event) -> None:
         server.shutdown()

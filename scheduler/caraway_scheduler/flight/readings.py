@@ -100,6 +100,8 @@ class WaitingRoom:
         self._most_live = max(1, max_running // 2) if max_running else _MOST_LIVE
         self._waiting: OrderedDict[QueryId, Reading] = OrderedDict()
         self._expiries: dict[QueryId, asyncio.TimerHandle] = {}
+        self._is_empty = asyncio.Event()
+        self._is_empty.set()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -112,6 +114,7 @@ class WaitingRoom:
         """
         query_id = await reading.open()
         self._waiting[query_id] = reading
+        self._is_empty.clear()
         loop = asyncio.get_running_loop()
         self._expiries[query_id] = loop.call_later(_WAIT_S, self._dismiss, query_id)
         self._make_room(is_whole=reading.is_whole)
@@ -138,4 +141,11 @@ class WaitingRoom:
 
     def _remove(self, query_id: QueryId) -> Reading:
         self._expiries.pop(query_id).cancel()
-        return self._waiting.pop(query_id)
+        reading = self._waiting.pop(query_id)
+        if not self._waiting:
+            self._is_empty.set()
+        return reading
+
+    async def wait_empty(self) -> None:
+        """Wait until each answer was fetched or given up."""
+        await self._is_empty.wait()

@@ -57,6 +57,49 @@ async def test_stop_lets_a_reader_finish() -> None:
         await stopping
 
 
+async def test_drain_closes_kept_connections_and_lets_a_reader_finish() -> None:
+    reading, go_on = asyncio.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def read(connected: Any) -> int:
+        reader = connected.do_get(flight.Ticket(b"SELECT value FROM generate_series(1, 1000000)"))
+        rows = reader.read_chunk().data.num_rows
+        loop.call_soon_threadsafe(reading.set)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(5)
+        return int(rows + reader.read_all().num_rows)
+
+    def keep(connected: Any) -> str:
+        assert query("SELECT 1 AS a")(connected).num_rows == 1
+        asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop).result(5)
+        try:
+            query("SELECT 1 AS a")(connected)
+        except flight.FlightUnavailableError as refused:
+            return str(refused)
+        return "it was answered"
+
+    async with serving() as server:
+        asked = asyncio.create_task(server.ask(read))
+        await reading.wait()
+        # gRPC tries the address again, where nobody listens: a Service would lead elsewhere.
+        assert "failed to connect" in await server.ask(keep)
+        go_on.set()
+        assert await asked == 1_000_000
+
+
+async def test_an_answer_that_was_begun_is_fetched_over_its_connection_while_draining() -> None:
+    loop = asyncio.get_running_loop()
+
+    def fetch(connected: Any) -> int:
+        found = connected.get_flight_info(command("SELECT value FROM generate_series(1, 1000000)"))
+        draining = asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop)
+        rows = connected.do_get(found.endpoints[0].ticket).read_all().num_rows
+        draining.result(5)
+        return int(rows)
+
+    async with serving() as server:
+        assert await server.ask(fetch) == 1_000_000
+
+
 async def test_stop_cuts_off_what_takes_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     started = asyncio.Event()
     async with serving() as server:
