@@ -17,6 +17,8 @@ logger = logging.getLogger(__name__)
 EVERY_S = 1.0
 PREPARE_S = 60.0
 _PROBE_S = 10.0
+_STOOD_STILL_S = ANSWER_S + 1.0
+"""A call that takes longer says nothing of executors, since this process could not listen."""
 _LIMITS_S: Mapping[Step, float] = {
     "install": 60.0,
     "probe": _PROBE_S + PREPARE_S + 5.0,
@@ -55,6 +57,7 @@ class RollCall:
         self._tasks: asyncio.TaskGroup | None = None
         self._steps: dict[ExecutorId, asyncio.Task[None]] = {}
         self._is_deaf = False
+        self._stood_still = False
 
     async def run(self) -> None:
         """Call the roll until cancelled."""
@@ -97,8 +100,11 @@ class RollCall:
             self._is_deaf = False
         for told in answers:
             self.post(events.Heard(told, asked_at, self._clock()))
-        # After the answers: a scheduler that was itself stopped must not take all for lost.
-        self.post(events.Passed(self._clock()))
+        # A scheduler that was itself stopped must not take all for lost: it asks once more.
+        stood_still = self._clock() - asked_at > _STOOD_STILL_S and not self._stood_still
+        self._stood_still = stood_still
+        if not stood_still:
+            self.post(events.Passed(self._clock()))
 
     def _begin(self, action: Action) -> None:
         match action:

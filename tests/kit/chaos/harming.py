@@ -72,6 +72,12 @@ class Harm:
                 self._do(name, faults)
                 wait(self._chosen.uniform(*BETWEEN_S))
 
+    def report(self) -> str:
+        """Say what was done, and what ended by it."""
+        most_s = max(self.recoveries_s, default=0)
+        first = f"{len(self.log)} faults; both schedulers ready again after {most_s:.1f} s at most"
+        return "\n".join([first, *self.log, *self._keeper.ends])
+
     def _do(self, name: str, faults: Mapping[str, Fault]) -> None:
         began = time.monotonic()
         faults[name]()

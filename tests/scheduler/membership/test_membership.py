@@ -3,16 +3,17 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
-from caraway_core.protocols.fleet import PROTOCOL_VERSION, TableCatalog
+from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description, TableCatalog
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.membership import Membership, registrations, state
 from tests.kit.clocks import Clock
@@ -128,6 +129,29 @@ async def test_silent_executor_is_lost_and_comes_back_by_itself(tmp_path: Path) 
         await running.until(lambda: running.states["a"] == "ready")
         assert running.fleet["a"].probes == 2
         assert running.fleet["a"].installs == 1
+
+
+async def test_a_scheduler_that_stood_still_takes_nobody_for_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with cluster(tmp_path, "a", "b") as running:
+        describe, stops = running.fleet.describe, [2 * state.LOST_AFTER_S]
+
+        async def stopped(*asked: Any) -> Sequence[Description]:
+            """Be stopped in the middle of one call: its time is over before answers are read."""
+            if stops:
+                running.clock.now += stops.pop()
+                return []
+            return await describe(*asked)
+
+        monkeypatch.setattr(running.fleet, "describe", stopped)
+        await running.rounds(3)
+        assert running.states == {"a": "ready", "b": "ready"}
+        assert running.fleet.given_up == []
+        # One that stays silent is lost all the same.
+        running.fleet["a"].is_silent = True
+        stops += [2 * state.LOST_AFTER_S] * 2
+        await running.until(lambda: running.states["a"] == "lost")
 
 
 async def test_restarted_executor_is_given_everything_anew(tmp_path: Path) -> None:
