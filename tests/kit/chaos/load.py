@@ -112,12 +112,16 @@ class Load:
         """Compare what each scheduler answers with the model; return all differences."""
         found = list(self.target.findings)
         for name, url in self.target.urls.items():
-            for work in self._works:
-                try:
-                    found += [f"{name}: {each}" for each in work.check(_asking(url))]
-                except (AssertionError, httpx.HTTPError) as exc:
-                    found.append(f"{name}: {type(work).__name__}: {type(exc).__name__}: {exc}")
+            with httpx.Client(base_url=url, timeout=90) as client:
+                found += [f"{name}: {each}" for each in self._differences(client)]
         return found
+
+    def _differences(self, client: httpx.Client) -> Iterator[str]:
+        for work in self._works:
+            try:
+                yield from work.check(_asking(client))
+            except (AssertionError, httpx.HTTPError) as exc:
+                yield f"{type(work).__name__}: {type(exc).__name__}: {exc}"
 
     def _look(self, client: Client) -> None:
         client.chosen.choice(self._works).look(client)
@@ -132,7 +136,7 @@ class Load:
                 client.find(f"{step.__qualname__}: {type(exc).__name__}: {exc}")
 
 
-def _asking(url: str) -> Callable[[str], Any]:
+def _asking(client: httpx.Client) -> Callable[[str], Any]:
     """Ask one scheduler until it answers: a query, or what is under a path."""
 
     def ask(wanted: str) -> Any:
@@ -140,9 +144,9 @@ def _asking(url: str) -> Callable[[str], Any]:
 
         def look() -> bool:
             if wanted.startswith("/"):
-                answers.append(httpx.get(url + wanted, timeout=90))
+                answers.append(client.get(wanted))
             else:
-                answers.append(httpx.post(f"{url}/v1/sql", content=wanted, timeout=60))
+                answers.append(client.post("/v1/sql", content=wanted))
             return answers[-1].status_code == 200
 
         try:
