@@ -41,11 +41,15 @@ async def clustered(
     executors: int = 2,
     policy: Policy = TINY,
     before: Callable[[Services], None] = lambda _services: None,
+    state: Path | None = None,
 ) -> AsyncIterator[Clustered]:
-    """Serve a manifest; as in a fresh cluster, executors are not known when loading begins."""
+    """Serve a manifest; as in a fresh cluster, executors are not known when loading begins.
+
+    With `state` there may be other schedulers over that file.
+    """
     settings = EngineSettings(2)
     fleet = HauntedFleet([ExecutorId(f"e{n}") for n in range(1, executors + 1)], settings)
-    store = SqliteStateStore(folder / "cluster.db")
+    store = SqliteStateStore(state or folder / "cluster.db")
     membership = Membership(fleet, store, "here", build="test", every_s=0.05, install_wait_s=5)
     tallies, origin = DispatchTallies(), "here"
     dispatch = ClusterDispatch(
@@ -59,6 +63,7 @@ async def clustered(
         report_failures=lambda report: setattr(membership, "on_failed", report),
         scheduler_id="here",
         state=store,
+        is_shared=state is not None,
     )
     calling = asyncio.create_task(membership.run())
     try:

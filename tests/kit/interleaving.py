@@ -33,8 +33,10 @@ class DeadlockError(AssertionError):
 class SteppedLoop(asyncio.SelectorEventLoop):
     """Runs whoever is ready in order; among those that wait at `step` the test chooses."""
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: Choose, *, steps_take_time: bool = True) -> None:
+        """Without `steps_take_time` a timer comes only when nobody waits at `step`."""
         self._now = 1000.0
+        self.steps_take_time = steps_take_time
         self._steps: list[asyncio.Future[None]] = []
         self._choose = choose
         self.taken = 0
@@ -61,7 +63,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
 
     def _idle(self, timeout: float | None) -> None:
         self._steps = [each for each in self._steps if not each.done()]
-        is_near = timeout is not None and timeout <= NEAR_S
+        is_near = self.steps_take_time and timeout is not None and timeout <= NEAR_S
         choices = len(self._steps) + is_near
         if not self._steps and timeout is None:
             raise DeadlockError("nobody can go on, and no timer is set")
@@ -89,9 +91,14 @@ class _Idle(selectors.SelectSelector):
         return []
 
 
-def run(work: Callable[[SteppedLoop], Coroutine[Any, Any, None]], choose: Choose) -> None:
+def run(
+    work: Callable[[SteppedLoop], Coroutine[Any, Any, None]],
+    choose: Choose,
+    *,
+    steps_take_time: bool = True,
+) -> None:
     """Run a test on a loop of its own; tasks that it leaves behind are cancelled."""
-    loop = SteppedLoop(choose)
+    loop = SteppedLoop(choose, steps_take_time=steps_take_time)
     try:
         loop.run_until_complete(work(loop))
     finally:

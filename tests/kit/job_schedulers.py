@@ -26,6 +26,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    UnderWay,
     ViewFacts,
     Write,
 )
@@ -170,6 +171,9 @@ class GatedDispatch:
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return self._inner.progress(query_id)
+
+    def under_way(self) -> Sequence[UnderWay]:
+        return self._inner.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         return self._inner.executors()

@@ -1,6 +1,6 @@
 """The seam between the control plane and whatever runs queries: in process, or on a cluster."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -63,6 +63,19 @@ class Statement:
     bound: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     as_changes: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnderWay:
+    """A statement under way: what it may read, and since when.
+
+    It was planned over one of the `catalogs`, with these logs. `since_s` is in monotonic seconds.
+    """
+
+    sql: str
+    catalogs: tuple[Mapping[TableName, TableSpec], ...]
+    logs: Logs
+    since_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +232,10 @@ class Dispatch(Protocol):
 
     def progress(self, query_id: QueryId) -> Progress | None:
         """Tell how far a statement is that is under way here in several steps."""
+        ...
+
+    def under_way(self) -> Sequence[UnderWay]:
+        """Return the statements whose streams are not at their end, nor closed."""
         ...
 
     def executors(self) -> tuple[ExecutorStatus, ...]: ...

@@ -102,11 +102,17 @@ class Accelerated:
         if self.feed is not None:
             self.feed.stop()
         self._tasks.cancel()
+        self.head.stop()
 
     async def ended(self) -> None:
         """Wait until all that was cancelled has ended."""
         await self._tasks.ended()
+        await self.head.ended()
         self._predecessor = None
+
+    async def reach(self, revision: int) -> None:
+        """Have readers see the version of a revision, or a later one."""
+        await self._in_turn(partial(self.head.reach, revision))
 
     def source_loaded(self) -> None:
         """The source can be read."""

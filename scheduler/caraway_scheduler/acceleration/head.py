@@ -6,9 +6,9 @@ versions whole and in their order: what they have seen they never see without.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from caraway_core.changes import Logs
@@ -17,7 +17,7 @@ from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys, StoredTable
-from caraway_scheduler.acceleration import making
+from caraway_scheduler.acceleration import making, reads
 from caraway_scheduler.acceleration.claims import Claim
 from caraway_scheduler.acceleration.making import NO_LOGS, Maker, Stored
 from caraway_scheduler.acceleration.requests import Requests
@@ -26,8 +26,6 @@ from caraway_scheduler.acceleration.versions import HeldVersion, Successor, Vers
 from caraway_scheduler.acceleration.wishes import Wishes
 
 logger = logging.getLogger(__name__)
-KEPT = timedelta(seconds=120)
-"""How long a version stays that new statements do not read any more: some may have begun."""
 _ORPHANED = timedelta(hours=6)
 """How old chunks are that no version names and that nobody can be making any more."""
 _UNFOLLOWED_S = 30.0
@@ -75,6 +73,8 @@ class Head:
         self.moving = asyncio.Lock()
         self.held: HeldVersion | None = None
         self.shown: Version | None = None
+        self._cleared_at = datetime.min.replace(tzinfo=UTC)
+        self._is_over = False
         self._looking, self._showing = asyncio.Lock(), asyncio.Lock()
         self._versions = versions
         self.results = results
@@ -143,6 +143,7 @@ class Head:
             MovedError: that one does not stand any more.
         """
         held, before = self.held, successor.before
+        successor = await self._without_unread(successor)
         flipped = await self._versions.flip(self.name, successor)
         if flipped is None:
             # What was made here is older than what is there now, or was made of what is not.
@@ -155,8 +156,17 @@ class Head:
         """Have readers see the version that stands, if it is ours."""
         async with self._showing:
             held = self.ours
-            if held is not None and held.version != self.shown:
+            if held is not None and held.version != self.shown and not self._is_over:
                 await self._move_readers(held.version)
+
+    def stop(self) -> None:
+        """Show nothing any more: another head has the readers, and they never go back."""
+        self._is_over = True
+
+    async def ended(self) -> None:
+        """Wait until nothing is being shown."""
+        async with self._showing:
+            pass
 
     async def reach(self, revision: int) -> None:
         """Have readers see the version of a revision, or a later one."""
@@ -181,12 +191,11 @@ class Head:
         self._on_moved()
 
     def next(self, held: HeldVersion, **changed: Any) -> Successor:
-        """Return what comes after a version: what it does not need any more is superseded."""
+        """Return what comes after a version: what it does not need is superseded."""
         version, now = held.version, self.clock()
         following = replace(version, number=version.number + 1, **changed)
-        recent = [each for each in version.superseded if now - each.since < KEPT]
         past = [Superseded(key, now) for key in sorted(version.keys - following.keys)]
-        return Successor(held, replace(following, superseded=(*recent, *past)))
+        return Successor(held, replace(following, superseded=(*version.superseded, *past)))
 
     def anew(self, held: HeldVersion | None, part: Part, sql: str, cut: PartitionBy) -> Successor:
         """Return a version of nothing but this part, to stand after what was read."""
@@ -231,8 +240,22 @@ class Head:
         """Return a claim on a work for one task; without a name it is making versions."""
         return self._versions.claim(self.name, work)
 
+    async def _without_unread(self, successor: Successor) -> Successor:
+        """Take from what is superseded what no statement of any scheduler can read.
+
+        It is looked for from time to time only: a flip should not cost one look more.
+        """
+        now, version = self.clock(), successor.version
+        due = {each.key for each in version.superseded if now - each.since >= reads.KEPT}
+        if not due or now - self._cleared_at < timedelta(seconds=reads.look_s()):
+            return successor
+        unread = due - await self._versions.reads.keys()
+        self._cleared_at = now
+        left = tuple(each for each in version.superseded if each.key not in unread)
+        return replace(successor, version=replace(version, superseded=left))
+
     async def _remove_old(self, before: Version | None, version: Version) -> None:
-        """Remove what no statement reads any more, and what failed refreshes left long ago.
+        """Remove what no statement can read, and what failed refreshes left long ago.
 
         What is not known and not old may be what another scheduler is making.
         """
@@ -241,12 +264,16 @@ class Head:
         if before is not None and before.key == version.key and not past - wanted:
             return  # A change; there is nothing to look for.
         try:
-            for key in await self.results.keys():
-                made_at = making.made_at(key, self.name)
-                if made_at is None or key in wanted:
-                    continue
-                if key in past or self.clock() - made_at > _ORPHANED:
+            keys = set(await self.results.keys()) - wanted
+            old = [key for key in sorted(keys) if self._is_old(key, past)]
+            read = await self._versions.reads.keys() if old else frozenset()
+            for key in old:
+                if key not in read:
                     await self.results.delete(key)
                     await self._versions.forget_parts(self.name, [key])
         except CarawayError as exc:
             logger.warning("old versions are removed later", extra={"cause": exc.message})
+
+    def _is_old(self, key: str, past: Collection[str]) -> bool:
+        made_at = making.made_at(key, self.name)
+        return made_at is not None and (key in past or self.clock() - made_at > _ORPHANED)

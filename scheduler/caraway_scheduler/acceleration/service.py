@@ -199,6 +199,8 @@ class Accelerations:
         """
         owned = tasks.Tasks()
         owned.keep(partial(self._unkept.run, lambda: self._named), "mark datasets as kept")
+        read = partial(self._versions.reads.run, self._dispatch.under_way)
+        owned.keep(read, "write down what statements read")
         await self._asking.begin(owned)
         try:
             await self._follow()
@@ -241,9 +243,11 @@ class Accelerations:
             await self._freshness.reach(names)
 
     async def _reach(self, name: TableName, revision: int) -> None:
-        kept = self._kept.get(name)
-        if kept is not None and revision:
-            await kept.head.reach(revision)
+        # One that has ended meanwhile shows nothing; then the next one is to be reached.
+        while revision and (kept := self._kept.get(name)) is not None:
+            await kept.reach(revision)
+            if self._kept.get(name) is kept:
+                return
 
     async def _follow(self) -> None:
         while True:

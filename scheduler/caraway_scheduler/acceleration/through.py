@@ -5,7 +5,7 @@ finds nothing is planned again over the source, where `on_zero_results` says so.
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -28,6 +28,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    UnderWay,
     ViewFacts,
     Write,
 )
@@ -238,6 +239,9 @@ class SourceDispatch:
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return self._inner.progress(query_id)
+
+    def under_way(self) -> Sequence[UnderWay]:
+        return self._inner.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         return self._inner.executors()

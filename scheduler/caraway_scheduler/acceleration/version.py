@@ -13,7 +13,7 @@ from caraway_core.tables import Keys, ResultPlace, StoredTable
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A key of the result store that new statements do not read any more."""
+    """A key of the result store that new statements do not read; some under way may."""
 
     key: str
     since: datetime

@@ -4,6 +4,7 @@ accelerated/DATASET            the version that is read, and what statements may
 accelerated-parts/DATASET/KEY  the chunks that lie under a key, written once
 accelerated-kept/DATASET       see `marks`
 accelerating/DATASET           see `claims`
+accelerated-reading/OWNER      see `reads`
 
 So a change, which makes a version that differs in its log alone, writes little.
 """
@@ -19,6 +20,7 @@ from caraway_core.protocols.state import Entry, StateStore
 from caraway_scheduler.acceleration import version_codec
 from caraway_scheduler.acceleration.claims import Claim
 from caraway_scheduler.acceleration.marks import Marks
+from caraway_scheduler.acceleration.reads import Reads
 from caraway_scheduler.acceleration.requests import Requests
 from caraway_scheduler.acceleration.version import Part, Superseded, Version
 from caraway_scheduler.acceleration.wishes import SETTINGS, Wishes
@@ -65,6 +67,7 @@ class Versions:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.marks = Marks(store, clock)
+        self.reads = Reads(store, owner)
         self._clock = clock
         self._store = store
         self._owner = owner

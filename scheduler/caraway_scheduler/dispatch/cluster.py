@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -21,6 +21,7 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    UnderWay,
     ViewFacts,
     Write,
 )
@@ -126,10 +127,10 @@ class ClusterDispatch:
             if session is None:
                 return await self._local.execute(query_id, statement)
             self._published.clear()
-            release = self._pins.take(session.snapshot.version)
+            # In one go with the session: a log belongs to the version that the session has.
+            stated = self._logs.given_to(statement)
+            release = self._pins.take(stated, session.snapshot)
             try:
-                # In one go with the session: a log belongs to the version that the session has.
-                stated = self._logs.given_to(statement)
                 stream = await self._execute(query_id, stated, session)
                 return PinnedStream(stream, release)
             except CatalogMovedError:
@@ -182,6 +183,9 @@ class ClusterDispatch:
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return self._staged.progress(query_id)
+
+    def under_way(self) -> Sequence[UnderWay]:
+        return self._pins.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         return self._membership.executors()

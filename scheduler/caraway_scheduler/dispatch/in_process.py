@@ -2,7 +2,7 @@
 
 import asyncio
 import platform
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
 from typing import Protocol, runtime_checkable
@@ -19,11 +19,13 @@ from caraway_core.protocols.dispatch import (
     ExecutorStatus,
     Progress,
     Statement,
+    UnderWay,
     ViewFacts,
     Write,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
 from caraway_core.tables import StoredTable
+from caraway_scheduler.dispatch.pins import PinnedStream, Pins
 
 
 @runtime_checkable
@@ -52,10 +54,15 @@ class InProcessDispatch:
             reason="the catalog is not loaded yet",
         )
         self._logs: Mapping[str, Log] = {}
+        self._pins = Pins()
+        self._catalogs: tuple[CatalogSnapshot, ...] = ()
         self._active = self._finished = self._failed = 0
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        # The executor takes it at a moment of its own: statements meanwhile may read either.
+        self._catalogs = (*self._catalogs[-1:], snapshot)
         failed = await asyncio.to_thread(self._executor.install, snapshot)
+        self._catalogs = (snapshot,)
         self._status = replace(
             self._status, state="ready", catalog_version=snapshot.version, reason=""
         )
@@ -69,12 +76,14 @@ class InProcessDispatch:
         if self._logs:
             # What it says itself goes before: it makes a version of just that.
             statement = replace(statement, logs={**self._logs, **statement.logs})
+        release = self._pins.take(statement, *self._catalogs)
         try:
             stream = await self._executor.execute(query_id, statement)
         except BaseException:
+            release()
             self._count(is_whole=False)
             raise
-        return _Counted(stream, self._count)
+        return PinnedStream(_Counted(stream, self._count), release)
 
     async def write_of(self, statement: Statement) -> Write | None:
         return await self._executor.write_of(statement)
@@ -89,6 +98,9 @@ class InProcessDispatch:
 
     def progress(self, query_id: QueryId) -> Progress | None:
         return None
+
+    def under_way(self) -> Sequence[UnderWay]:
+        return self._pins.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         return (

@@ -1,40 +1,46 @@
 """The catalogs that statements under way were planned over: executors keep them until the end."""
 
+import itertools
+import time
 import weakref
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion
-from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, UnderWay
 from caraway_core.protocols.fleet import Pinned
 
 
 class Pins:
-    """Counts the statements over each version. Used from one event loop."""
+    """The statements under way, and the catalogs that they hold."""
 
-    def __init__(self) -> None:
-        self._counts: Counter[CatalogVersion] = Counter()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._numbers = itertools.count()
+        self._held: dict[int, tuple[tuple[CatalogVersion, ...], UnderWay]] = {}
 
-    def take(self, version: CatalogVersion) -> Callable[[], None]:
-        """Pin a version; what is returned unpins it, once."""
-        self._counts[version] += 1
-        is_held = True
+    def take(self, statement: Statement, *catalogs: CatalogSnapshot) -> Callable[[], None]:
+        """Note a statement over one of these catalogs; what is returned forgets it."""
+        number = next(self._numbers)
+        tables = tuple(each.tables for each in catalogs)
+        under_way = UnderWay(statement.sql, tables, statement.logs, self._clock())
+        self._held[number] = tuple(each.version for each in catalogs), under_way
 
         def release() -> None:
-            nonlocal is_held
-            if is_held:
-                is_held = False
-                self._counts[version] -= 1
-                if not self._counts[version]:
-                    del self._counts[version]
+            # A stream may be dropped by any thread; to take from a dict is one step.
+            self._held.pop(number, None)
 
         return release
 
     def pinned(self, served: CatalogVersion) -> Pinned:
         """Return what executors have to keep while new statements use the version `served`."""
-        return Pinned(served, frozenset(self._counts))
+        versions = (each for each, _ in list(self._held.values()))
+        return Pinned(served, frozenset(itertools.chain.from_iterable(versions)))
+
+    def under_way(self) -> Sequence[UnderWay]:
+        """Return the statements that were not forgotten."""
+        return [statement for _, statement in list(self._held.values())]
 
 
 class PinnedStream:

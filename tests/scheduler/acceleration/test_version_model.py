@@ -16,7 +16,8 @@ from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration import version_codec
-from caraway_scheduler.acceleration.head import KEPT, Head, Subject
+from caraway_scheduler.acceleration.head import Head, Subject
+from caraway_scheduler.acceleration.reads import KEPT
 from caraway_scheduler.acceleration.version import Part, Version
 from caraway_scheduler.acceleration.versions import HeldVersion, Successor
 

@@ -1,0 +1,369 @@
+"""Schedulers that keep one dataset, on a loop where a test decides who goes on next.
+
+Their stores and what readers see are in memory; heads, feeds, keepers and upkeep are the real ones.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.changes import OFFSET, OP, Changes, Log, Logs, Op, log_schema
+from caraway_core.errors import CarawayError
+from caraway_core.ids import TableName
+from caraway_core.partitions.keys import PartitionBy
+from caraway_core.protocols.dispatch import UnderWay
+from caraway_core.tables import ResultPlace, StoredTable
+from caraway_scheduler.acceleration import making
+from caraway_scheduler.acceleration import refresh_events as events
+from caraway_scheduler.acceleration.backoff import Retries
+from caraway_scheduler.acceleration.feed import Feed
+from caraway_scheduler.acceleration.freshness import Freshness
+from caraway_scheduler.acceleration.head import Head, Subject
+from caraway_scheduler.acceleration.ingesting import Whence
+from caraway_scheduler.acceleration.keeper import Keeper
+from caraway_scheduler.acceleration.making import Stored
+from caraway_scheduler.acceleration.recipes import Recipe
+from caraway_scheduler.acceleration.reloading import Plan
+from caraway_scheduler.acceleration.schedule import Timetable
+from caraway_scheduler.acceleration.upkeep import Upkeep
+from caraway_scheduler.acceleration.version import Part
+from caraway_scheduler.acceleration.versions import Versions
+from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore
+
+NAME = TableName("orders")
+SCHEMA = pa.schema([("id", pa.int64())])
+PLACE = ResultPlace("file", "/data")
+CUT = PartitionBy()
+TRIM_S = 30.0
+
+
+def changes(*ids: int, op: Op = Op.INSERT) -> Changes:
+    columns = {"id": list(ids), OP: [op] * len(ids), OFFSET: [None] * len(ids)}
+    return Changes(pa.table(columns, schema=log_schema(SCHEMA)), len(ids))
+
+
+def truncation() -> Changes:
+    columns = {"id": [None], OP: [Op.TRUNCATE], OFFSET: [None]}
+    return Changes(pa.table(columns, schema=log_schema(SCHEMA)), 1)
+
+
+@dataclass
+class World:
+    """What all schedulers share, and what clients know of it."""
+
+    loop: SteppedLoop
+    store: SteppedStore
+    results: SteppedResults
+    acknowledged: set[int] = field(default_factory=set)
+    uncertain: set[int] = field(default_factory=set)
+    """These may be read or not."""
+    gone: set[int] = field(default_factory=set)
+    truncations: int = 0
+    sent: dict[int, int] = field(default_factory=dict)
+    """How many truncations had begun, or ended, when a row was sent first."""
+    source: list[int] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    numbers: int = 0
+    one_truncation: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def number(self) -> int:
+        self.numbers += 1
+        return self.numbers
+
+    def clock(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.loop.time())
+
+    def send(self, number: int) -> None:
+        """A client sends a row."""
+        self.uncertain.add(number)
+        self.sent.setdefault(number, self.truncations)
+
+    def acknowledge(self, number: int) -> None:
+        """A client was answered with 200; a TRUNCATE at that time may come after it."""
+        if self.sent[number] == self.truncations and self.truncations % 2 == 0:
+            self.acknowledged.add(number)
+
+    def rows(self, table: StoredTable, log: Log) -> list[int]:
+        """Return what a statement reads of a version with this log."""
+        found: list[int] = []
+        for chunk in table.chunks:
+            found += self.results.rows(chunk.key or table.key, chunk)["id"].to_pylist()
+        for entry in log:
+            rows = self.results.rows(entry.chunk.key, entry.chunk)
+            for op, number in zip(rows[OP].to_pylist(), rows["id"].to_pylist(), strict=True):
+                if op == Op.TRUNCATE:
+                    found = []
+                else:
+                    found.append(number)
+        return found
+
+    def judge(self, found: list[int], expected: set[int], where: str) -> None:
+        if len(found) != len(set(found)):
+            self.faults.append(f"{where}: applied twice: {found}")
+        if missing := expected.difference(found):
+            self.faults.append(f"{where}: acknowledged and not read: {missing}")
+        if back := self.gone.intersection(found):
+            self.faults.append(f"{where}: truncated and read again: {back}")
+
+
+class Readers:
+    """What statements of one process read: it stays when a dataset is loaded anew."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.table: StoredTable | None = None
+        self.logs: dict[str, Log] = {}
+        self.seen: set[int] = set()
+        """What was read here, or acknowledged here: it is read here from then on."""
+
+    place = PLACE
+    cores = 4
+
+    async def load(self, name: TableName, table: StoredTable, log: Log = ()) -> int | None:
+        await self.world.loop.step()
+        return None
+
+    def follow(self, table: StoredTable, log: Log) -> None:
+        self.logs[table.key] = log
+        self.check()
+
+    async def show(self, _name: TableName, table: StoredTable) -> None:
+        await self.world.loop.step()
+        self.table = table
+        self.check()
+
+    async def number(self, sql: str) -> int | None:
+        await self.world.loop.step()
+        return 1
+
+    async def make(
+        self,
+        name: TableName,
+        sql: str,
+        on_progress: Callable[[Stored], None],
+        cut: PartitionBy,
+        logs: Logs,
+        *,
+        is_kept: bool,
+    ) -> Part:
+        """Store what the statement reads at the moment at which it is planned."""
+        await self.world.loop.step()
+        if "caraway_source" in sql:
+            rows = list(self.world.source)
+        else:
+            assert self.table is not None
+            log = logs.get(self.table.key, self.logs.get(self.table.key, ()))
+            rows = self.world.rows(self.table, log)
+        batch = pa.record_batch({"id": rows}, schema=SCHEMA)
+        key = making.key_of(name)
+        return Part(key, SCHEMA, (await self.world.results.write_chunk(key, 0, SCHEMA, [batch]),))
+
+    def read(self) -> list[int]:
+        if self.table is None:
+            return []
+        return self.world.rows(self.table, self.logs.get(self.table.key, ()))
+
+    def check(self) -> None:
+        found = self.read()
+        self.seen &= self.world.acknowledged
+        self.world.judge(found, self.seen, "on one scheduler")
+        self.seen |= self.world.acknowledged.intersection(found)
+
+
+class Member:
+    """One scheduler, or one life of a dataset in it."""
+
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        batches: Sequence[bool] | None = None,
+        readers: Readers | None = None,
+    ) -> None:
+        """Keep a dataset that follows these batches; None: one that is refreshed."""
+        self.world = world
+        self.name = name
+        self.batches = batches or ()
+        self.mode: events.RefreshMode = "full" if batches is None else "changes"
+        self.has_followed = asyncio.Event()
+        self.successor: Member | None = None
+        self.readers = readers or Readers(world)
+        self.statements: list[UnderWay] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._versions = Versions(world.store, f"{name}/1", world.clock)
+        self.head = Head(
+            Subject(NAME, "origin"),
+            self.readers,  # type: ignore[arg-type] # of a maker it does what a head needs
+            self._versions,
+            world.results,
+            self.readers.show,
+            world.clock,
+        )
+        self._freshness = Freshness(self._versions.revisions, self._reach, 1e6)
+        recipe = Recipe(NAME, retention_condition="id < 0")
+        wanted = events.Settings(refresh_mode=self.mode, retries=Retries(False, 0))
+        plan = Plan(NAME, Timetable(), wanted, recipe, reopens=True)
+        self.keeper = Keeper(plan, self.head, lambda *_: None, lambda _: SCHEMA, clock=world.clock)
+        self.upkeep = Upkeep(self.head, recipe, world.results, TRIM_S)
+        self.feed = Feed(self.head, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
+
+    def begin(self) -> "Member":
+        self._spawn(self.keeper.run)
+        self._spawn(self._follow_versions)
+        if not self.world.loop.steps_take_time:
+            # A promise for some time holds only where steps do not take longer than that.
+            self._spawn(partial(self._versions.reads.run, lambda: self.statements))
+        self._spawn(self.upkeep.run)
+        if self.mode == "changes":
+            self._spawn(self._feed)
+            self._spawn(self.follow_source)
+        else:
+            self.keeper.source_loaded()
+        return self
+
+    async def insert(self, request_id: str | None = None, number: int = 0) -> bool:
+        """Send a row; returns whether it was acknowledged."""
+        number = number or self.world.number()
+        self.world.send(number)
+        try:
+            await self.feed.apply(changes(number), request_id, 1e6)
+        except CarawayError:
+            return False
+        self._acknowledge(number)
+        return True
+
+    async def truncate(self) -> None:
+        """Send a TRUNCATE: what was acknowledged before it goes."""
+        world = self.world
+        async with world.one_truncation:
+            world.truncations += 1
+            victims = set(world.acknowledged)
+            world.acknowledged -= victims
+            with suppress(CarawayError):
+                await self.feed.apply(truncation(), None, 1e6)
+                world.gone |= victims
+                self.readers.check()
+            world.truncations += 1
+
+    async def follow_source(self) -> None:
+        """Apply batches of one source; only some of them are whole. All schedulers try."""
+        first, batches = 1000, self.batches
+        while True:
+            with suppress(CarawayError):
+                await self.settle()
+            done = int(self.feed.position or "0")
+            if done == len(batches):
+                self.has_followed.set()
+                return
+            whence = Whence(str(done) if done else None, str(done + 1), batches[done])
+            self.world.send(first + done)
+            with suppress(CarawayError):
+                await self.feed.apply(changes(first + done), None, 1e6, whence)
+                if batches[done]:
+                    for number in range(done + 1):
+                        self._acknowledge(first + number)
+
+    async def statement(self) -> None:
+        """Read as a statement does: all that was acknowledged before it began is there."""
+        world = self.world
+        expected, gone = set(world.acknowledged), set(world.gone)
+        while True:
+            with suppress(CarawayError):
+                await self._freshness.reach(frozenset({NAME}))
+                break
+        found = self.readers.read()
+        # A TRUNCATE meanwhile may count for it, or not.
+        missing = (expected & world.acknowledged).difference(found)
+        if missing or gone.intersection(found):
+            world.faults.append(f"a statement on {self.name} read {found}, without {missing}")
+
+    async def long_statement(self, lasts_s: float) -> None:
+        """Read one version, as late as a statement may: it is the same at the end."""
+        world, table = self.world, self.readers.table
+        if table is None:
+            return
+        log = self.readers.logs.get(table.key, ())
+        expected = world.rows(table, log)
+        sql = f"SELECT * FROM {NAME}"
+        statement = UnderWay(sql, ({NAME: table},), {table.key: log}, world.loop.time())
+        self.statements.append(statement)
+        try:
+            await asyncio.sleep(lasts_s)
+            assert world.rows(table, log) == expected
+        except CarawayError as exc:
+            world.faults.append(f"a statement of {lasts_s} s on {self.name}: {exc.message}")
+        finally:
+            self.statements.remove(statement)
+
+    async def refresh(self) -> None:
+        """Write to the source, then refresh, as INSERT does."""
+        number = self.world.number()
+        self.world.source.append(number)
+        self.world.send(number)
+        with suppress(CarawayError):
+            await self.keeper.refreshed()
+            self._acknowledge(number)
+
+    async def end(self) -> None:
+        """End all that it does, wherever that stands."""
+        self.head.stop()
+        self.feed.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.head.ended()
+
+    async def again(self, readers: Readers | None) -> "Member":
+        """End it, and begin its next life, with its readers unless the process died."""
+        await self.end()
+        batches = self.batches if self.mode == "changes" else None
+        self.successor = Member(self.world, self.name, batches, readers)
+        return self.successor.begin()
+
+    async def settle(self) -> None:
+        await self.head.look()
+        await self.head.show()
+
+    def _acknowledge(self, number: int) -> None:
+        self.world.acknowledge(number)
+        if number in self.world.acknowledged:
+            self.readers.seen.add(number)
+        self.readers.check()
+
+    def _moved(self) -> None:
+        self.keeper.moved()
+        self.upkeep.news()
+
+    async def _feed(self) -> None:
+        while True:
+            with suppress(CarawayError):
+                await self.feed.begin()
+                break
+            await asyncio.sleep(1)
+        await self.feed.run()
+
+    async def _reach(self, _name: TableName, revision: int) -> None:
+        """Reach it as the service does: by the life that there is in the end."""
+        if revision:
+            await self.head.reach(revision)
+        if self.successor is not None and self.successor.readers is self.readers:
+            await self.successor._reach(_name, revision)
+
+    async def _follow_versions(self) -> None:
+        async for _ in self._versions.watch():
+            self.keeper.news()
+
+    def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._tasks.append(asyncio.create_task(self._watched(work)))
+
+    async def _watched(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await work()
+        except Exception as exc:
+            self.world.faults.append(f"a task of {self.name} failed: {exc!r}")

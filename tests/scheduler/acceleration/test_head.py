@@ -1,0 +1,29 @@
+"""Readers never go back, also where one head follows another."""
+
+import asyncio
+
+from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
+from tests.kit.members import Member, World
+
+
+def test_a_head_that_is_over_does_not_take_readers_back() -> None:
+    """A statement may wait for a dataset that is loaded anew meanwhile."""
+
+    async def work(loop: SteppedLoop) -> None:
+        world = World(loop, SteppedStore(loop), SteppedResults(loop))
+        writer = Member(world, "other", []).begin()
+        assert await writer.insert()
+        old = Member(world, "one", [])
+        # It has read what stands, and is about to show it.
+        await old.head.look()
+        assert await writer.insert()
+        old.head.stop()
+        new = Member(world, "one", [], old.readers)
+        await new.settle()
+        shown = new.readers.read()
+        assert len(shown) == 2
+        await asyncio.gather(old.head.show(), old.head.ended())
+        assert new.readers.read() == shown
+        assert not world.faults
+
+    run(work, lambda _: 0)
