@@ -25,6 +25,7 @@ _DRAWN = (*("first", "second") * 3, *("third", "fourth") * 2, "none")
 _NAMES = ("k", "s", "v", "c0", "n")
 """Subqueries call their columns so, whatever is in them."""
 _JOINS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+_HALF_JOINS = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
 _MOST_PAIRS = 4_000
 """More pairs of rows are only joined by equal keys."""
 _DIRECTIONS = (" NULLS FIRST", " NULLS LAST", " DESC NULLS FIRST", " DESC NULLS LAST")
@@ -48,8 +49,11 @@ def queries(draw: DrawFn) -> Query:
     """Draw a statement over a tree of two to five inputs."""
     shared = draw(_derived()) if draw(st.integers(0, 3)) == 0 else None
     inputs = [draw(_input(shared)) for _ in range(draw(st.sampled_from((2, 2, 2, 3, 3, 4, 5))))]
-    tree = draw(_tree([each.named(f"x{n}") for n, each in enumerate(inputs)]))
-    conditions = draw(st.lists(_condition(tree.columns), max_size=2))
+    named = [each.named(f"x{n}") for n, each in enumerate(inputs)]
+    tree = draw(_tree(named, is_whole=True))
+    # In WHERE the engine takes a shared name of USING for ambiguous.
+    own = [each for each in tree.columns if "." in each.name]
+    conditions = draw(st.lists(_condition(own), max_size=2)) if exact(own) else []
     rest = f"FROM {tree.sql}"
     if conditions:
         words = (" AND ", " AND ", " OR ")[: 2 if any(map(_is_negated, conditions)) else 3]
@@ -143,7 +147,8 @@ def _of(draw: DrawFn, columns: Sequence[Column], kind: Kind) -> Column:
 
 
 @st.composite
-def _tree(draw: DrawFn, inputs: Sequence[Source]) -> Source:
+def _tree(draw: DrawFn, inputs: Sequence[Source], *, is_whole: bool = False) -> Source:
+    """Draw joins of inputs. Above others the shared names of USING would not be unique."""
     if len(inputs) == 1:
         return inputs[0]
     cut = draw(st.integers(1, len(inputs) - 1)) if draw(st.booleans()) else len(inputs) - 1
@@ -154,12 +159,44 @@ def _tree(draw: DrawFn, inputs: Sequence[Source]) -> Source:
     is_small = left.rows * right.rows <= _MOST_PAIRS
     if is_small and (not pairs or draw(st.integers(0, 9)) == 0):
         return Source(f"{left.sql} CROSS JOIN {nested}", columns, left.rows * right.rows)
-    kind = draw(st.sampled_from(_JOINS))
+    kind = draw(st.sampled_from((*_JOINS * 2, *_HALF_JOINS)))
+    if kind in _HALF_JOINS:
+        columns = left.columns
+    elif is_whole and len(inputs) == 2 and draw(st.integers(0, 2)) == 0:
+        by_name = draw(_by_name(left, kind, right))
+        if by_name is not None:
+            return by_name
     if not pairs:
         return Source(f"{left.sql} {kind} {nested} ON false", columns, left.rows + right.rows)
-    on = draw(_on(pairs, columns, is_small))
+    on = draw(_on(pairs, (*left.columns, *right.columns), is_small))
     rows = max(left.rows, right.rows, left.rows * right.rows / (3 if is_small else 8))
     return Source(f"{left.sql} {kind} {nested} ON {on}", columns, rows)
+
+
+@st.composite
+def _by_name(draw: DrawFn, left: Source, kind: str, right: Source) -> Source | None:
+    """Join two inputs by the names that they share, which are then columns of their own."""
+    ours, theirs = (
+        {each.name.partition(".")[2]: each for each in side.columns} for side in (left, right)
+    )
+    shared = [name for name in ours if name in theirs]
+    usable = [name for name in shared if ours[name].kind == theirs[name].kind]
+    usable = [name for name in usable if ours[name].is_exact]
+    if not usable:
+        return None
+    is_natural = usable == shared and draw(st.booleans())
+    names = (
+        usable if is_natural else draw(st.lists(st.sampled_from(usable), min_size=1, unique=True))
+    )
+    merged = [Column(name, ours[name].kind) for name in names]
+    # Their own columns are left out: DataFusion gives one of them the name of the shared one.
+    rest = [each for side in (ours, theirs) for name, each in side.items() if name not in names]
+    sql = (
+        f"{left.sql} NATURAL {kind} {right.sql}"
+        if is_natural
+        else f"{left.sql} {kind} {right.sql} USING ({', '.join(names)})"
+    )
+    return Source(sql, (*merged, *rest), max(left.rows, right.rows, left.rows * right.rows / 8))
 
 
 @st.composite

@@ -1,15 +1,15 @@
 """Random statements answer on a runner as they do on one node."""
 
-import random
 import re
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, seed, settings
+from hypothesis import note
 
 from caraway_core.errors import QueryError
 from tests.differential.asking import Pair
 from tests.differential.comparing import ANY_ORDER, Order
 from tests.differential.generated import Query, queries
+from tests.kit import generating
 
 QUICK_EXAMPLES = 120
 LONG_EXAMPLES = 3000
@@ -74,16 +74,7 @@ def order(query: Query, pair: Pair) -> Order:
 @pytest.mark.timeout(400)
 def test_the_same_statements_every_time(on_small: Pair) -> None:
     tally = Tally()
-
-    @settings(
-        max_examples=QUICK_EXAMPLES, derandomize=True, deadline=None, database=None,
-        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
-    )  # fmt: skip
-    @given(queries())
-    def each(query: Query) -> None:
-        agree(query, on_small, tally)
-
-    each()
+    generating.check_same(queries(), QUICK_EXAMPLES, lambda query: agree(query, on_small, tally))
     tally.check()
 
 
@@ -91,20 +82,10 @@ def test_the_same_statements_every_time(on_small: Pair) -> None:
 @pytest.mark.timeout(1800)
 def test_other_statements_every_time(on_small: Pair, request: pytest.FixtureRequest) -> None:
     tally = Tally()
-    chosen = request.config.getoption("--hypothesis-seed") or random.randrange(2**32)
-
-    @seed(int(chosen))
-    @settings(
-        max_examples=LONG_EXAMPLES, deadline=None, database=None, print_blob=True,
-        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
-    )  # fmt: skip
-    @given(queries())
-    def each(query: Query) -> None:
-        agree(query, on_small, tally)
-
-    try:
-        each()
-        tally.check()
-    except BaseException as failure:
-        failure.add_note(f"run again with --hypothesis-seed={chosen}")
-        raise
+    generating.check_others(
+        queries(),
+        LONG_EXAMPLES,
+        lambda query: agree(query, on_small, tally),
+        request,
+        tally.check,
+    )

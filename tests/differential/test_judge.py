@@ -1,10 +1,9 @@
 """One node answers as DuckDB does: the corpus, and random statements."""
 
-import random
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, note, seed, settings
+from hypothesis import note
 
 from caraway_core.errors import QueryError
 from tests.differential import judging, loading
@@ -15,6 +14,7 @@ from tests.differential.judging import Judge
 from tests.differential.loading import Case
 from tests.differential.test_corpus import ids
 from tests.differential.test_generated import MOST_ROWS, is_known_wrong
+from tests.kit import generating
 
 _ANY = "any rows are right"
 _LANGUAGE = "the languages differ"
@@ -102,16 +102,9 @@ def agree(query: Query, reference: Runner, duck: Judge, tally: Tally) -> None:
 
 def test_the_same_statements_every_time(small_reference: Runner, duck: Judge) -> None:
     tally = Tally()
-
-    @settings(
-        max_examples=QUICK_EXAMPLES, derandomize=True, deadline=None, database=None,
-        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
-    )  # fmt: skip
-    @given(queries())
-    def each(query: Query) -> None:
-        agree(query, small_reference, duck, tally)
-
-    each()
+    generating.check_same(
+        queries(), QUICK_EXAMPLES, lambda query: agree(query, small_reference, duck, tally)
+    )
     tally.check()
 
 
@@ -121,20 +114,10 @@ def test_other_statements_every_time(
     small_reference: Runner, duck: Judge, request: pytest.FixtureRequest
 ) -> None:
     tally = Tally()
-    chosen = request.config.getoption("--hypothesis-seed") or random.randrange(2**32)
-
-    @seed(int(chosen))
-    @settings(
-        max_examples=LONG_EXAMPLES, deadline=None, database=None, print_blob=True,
-        suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink),
-    )  # fmt: skip
-    @given(queries())
-    def each(query: Query) -> None:
-        agree(query, small_reference, duck, tally)
-
-    try:
-        each()
-        tally.check()
-    except BaseException as failure:
-        failure.add_note(f"run again with --hypothesis-seed={chosen}")
-        raise
+    generating.check_others(
+        queries(),
+        LONG_EXAMPLES,
+        lambda query: agree(query, small_reference, duck, tally),
+        request,
+        tally.check,
+    )
