@@ -80,14 +80,15 @@ def nodes(plan: Any) -> Iterator[Node]:
     """
     waiting = [getattr(plan, "_raw_plan", plan)]
     while waiting:
-        node = _node(waiting.pop())
+        node = typed(waiting.pop())
         if node.kind == "Distinct" and not _is_distinct_all(node.plan):
-            node = _node(decorrelation.frame(node.plan).optimized_logical_plan()._raw_plan)
+            node = typed(decorrelation.frame(node.plan).optimized_logical_plan()._raw_plan)
         yield node
         waiting += reversed(node.plan.inputs())
 
 
-def _node(raw: Any) -> Node:
+def typed(raw: Any) -> Node:
+    """Return a node of a plan in its typed form."""
     try:
         variant = raw.to_variant()
     except Exception:

@@ -242,7 +242,10 @@ class Registered:
             context = self.contexts.main
             with viewing.without_sources():
                 framed = known_faults.planned(
-                    context, view.sql, lambda text: context.sql(text, options=READ_ONLY)
+                    context,
+                    view.sql,
+                    lambda text: context.sql(text, options=READ_ONLY),
+                    is_view=True,
                 )
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())

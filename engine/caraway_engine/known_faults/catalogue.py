@@ -103,6 +103,24 @@ FAULTS = (
         Remedy.REWRITTEN,
     ),
     Fault(
+        "constant-in-outer-join",
+        "A column that a filter holds to one value stays constant above an outer join that makes "
+        "NULLs of it: ORDER BY leaves it out, and GROUP BY, DISTINCT and windows give a group "
+        "twice.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "sorted-totals",
+        "Grouping sets over sorted rows, or by a constant, are taken for sorted or constant, "
+        "although their totals are NULL.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "window-names",
+        "`OVER (w ROWS ...)` inside of another expression forgets what w is.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
         "chance-in-cte",
         "A CTE that calls random() or uuid() is computed anew wherever it is read.",
         Remedy.REFUSED,

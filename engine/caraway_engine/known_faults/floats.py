@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults import columns, scopes, syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
@@ -148,19 +148,36 @@ def _moving(call: Tree) -> Tree:
 
 def hide_from_statistics(scope: Scope, types: Types) -> bool:
     """Hide columns in conditions, and in the order of the first rows, from statistics."""
-    columns = [*_compared(scope), *_first_by(scope)]
-    return _replaced([
+    in_groups = _hide_in_groups(scope, types)
+    found = [*_compared(scope), *_first_by(scope)]
+    return in_groups | _replaced([
         (each, syntax.filled(_HIDDEN, a=dict(each)))
-        for each, type_ in zip(columns, types.of(scope, columns), strict=True)
+        for each, type_ in zip(found, types.of(scope, found), strict=True)
         if type_ in _SQL_TYPES
     ])  # fmt: skip
 
 
+def _hide_in_groups(scope: Scope, types: Types) -> bool:
+    """Hide what HAVING compares in GROUP BY, too: both must name the same."""
+    found = list(columns.outside_aggregates(scope.select["having"]))
+    names = {
+        columns.spelling(each)[-1]
+        for each, type_ in zip(found, types.of(scope, found), strict=True)
+        if type_ in _SQL_TYPES
+    }
+    form = syntax.filled(_HIDDEN, a={"Identifier": syntax.identifier("__column")})
+    return bool(names) and columns.replace(scope, frozenset(names), lambda _column: form)
+
+
+def _is_column(tree: Tree) -> bool:
+    return syntax.kind(tree) in ("Identifier", "CompoundIdentifier")
+
+
 def _compared(scope: Scope) -> Iterator[Tree]:
-    conditions = [scope.select["selection"], scope.select["having"]]
-    conditions += [join["join_operator"] for join in scope.joins()]
+    conditions = [scope.select["selection"]]
+    conditions += [condition for join in scope.joins() for condition in scopes.on(join)]
     for each in syntax.inside(conditions):
-        if syntax.kind(each) in ("Identifier", "CompoundIdentifier"):
+        if _is_column(each):
             yield each
 
 
@@ -169,7 +186,7 @@ def _first_by(scope: Scope) -> Iterator[Tree]:
     query = scope.query
     if not query["order_by"] or not (query["limit_clause"] or query["fetch"]):
         return
-    if query["body"].get("Select") is not scope.select or scope.select["distinct"]:
+    if not scope.is_alone() or scope.select["distinct"]:
         return
     items = scope.select["projection"]
     named = {

@@ -13,6 +13,7 @@ from caraway_engine.known_faults import syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
+_ANY_SIDE = "LEFT, RIGHT or FULL"
 _KEEPS_RIGHT = {"FullOuter": "FULL", "RightOuter": "RIGHT", "Right": "RIGHT"}
 
 
@@ -73,6 +74,83 @@ def _mend_join(scope: Scope, types: Types, from_: Tree, number: int, side: str) 
     _expand(scope, left, right, values)
     _substitute(scope, values)
     return True
+
+
+def shared_columns(scope: Scope, types: Types, join: Tree) -> list[Tree]:
+    """Return the columns that a join by name compares, of each side.
+
+    Raises:
+        InvalidQueryError: the columns of a relation are not known.
+    """
+    operator = join["join_operator"]
+    if not _is_by_name(syntax.body(operator)):
+        return []
+    left = [_relation(each, scope, types, _ANY_SIDE) for each in _before(scope, join)]
+    right = _relation(join["relation"], scope, types, _ANY_SIDE)
+    names = _names(syntax.body(operator), left, right)
+    return [each.column(name) for each in (*left, right) for name in names if name in each.columns]
+
+
+def _before(scope: Scope, join: Tree) -> list[Tree]:
+    """Return the relations on the left of a join."""
+    for from_ in _froms(scope.select["from"]):
+        for number, each in enumerate(from_["joins"]):
+            if each is join:
+                before = [from_["relation"], *(one["relation"] for one in from_["joins"][:number])]
+                return [table for one in before for table in _tables(one)]
+    return []
+
+
+def _froms(from_: list[Tree]) -> Iterator[Tree]:
+    for each in from_:
+        yield each
+        for relation in (each["relation"], *(join["relation"] for join in each["joins"])):
+            if "NestedJoin" in relation:
+                yield from _froms([relation["NestedJoin"]["table_with_joins"]])
+
+
+def _tables(relation: Tree) -> Iterator[Tree]:
+    if "NestedJoin" not in relation:
+        yield relation
+        return
+    inner = relation["NestedJoin"]["table_with_joins"]
+    for each in (inner["relation"], *(join["relation"] for join in inner["joins"])):
+        yield from _tables(each)
+
+
+def written_out(scope: Scope, types: Types, wildcard: Tree) -> list[Tree]:
+    """Return the columns that a `*` stands for.
+
+    Raises:
+        InvalidQueryError: the columns of a relation are not known.
+    """
+    options = wildcard.get("Wildcard") or wildcard["QualifiedWildcard"][1]
+    if any(options.get(key) for key in _WILDCARD_OPTIONS):
+        raise _refusal(_ANY_SIDE)
+    merged = {name for join in scope.joins() for name in _merged(scope, types, join)}
+    whole = [each for from_ in scope.select["from"] for each in (
+        from_["relation"], *(join["relation"] for join in from_["joins"])
+    )]  # fmt: skip
+    found = [_relation(each, scope, types, _ANY_SIDE) for one in whole for each in _tables(one)]
+    if "QualifiedWildcard" in wildcard:
+        (name,) = wildcard["QualifiedWildcard"][0]["ObjectName"][-1:]
+        found = [each for each in found if each.name == syntax.spelled(name["Identifier"])]
+        merged = set()
+    columns: list[Tree] = []
+    seen: set[str] = set()
+    for relation in found:
+        for name in relation.columns:
+            if name not in merged or name not in seen:
+                columns.append(relation.column(name))
+            seen.add(name)
+    return columns
+
+
+def _merged(scope: Scope, types: Types, join: Tree) -> set[str]:
+    if not isinstance(join["join_operator"], dict):
+        return set()
+    columns = shared_columns(scope, types, join)
+    return {syntax.spelled(each["CompoundIdentifier"][-1]) for each in columns}
 
 
 def _names_one(tree: Tree, values: dict[str, Tree]) -> bool:

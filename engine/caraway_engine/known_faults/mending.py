@@ -13,6 +13,7 @@ from datafusion import DataFrame, SessionContext
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import (
     combined,
+    constants,
     floats,
     joining,
     moments,
@@ -22,7 +23,9 @@ from caraway_engine.known_faults import (
     scopes,
     subqueries,
     syntax,
+    windows,
 )
+from caraway_engine.known_faults.constants import Believed
 from caraway_engine.known_faults.scopes import KnownSchemas, Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
@@ -37,6 +40,7 @@ _WORDS = (
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
+_MAKES_NULLS = re.compile(r"\b(?:left|right|full|rollup|cube|grouping)\b", re.IGNORECASE)
 _OPERATORS = re.compile(r"\b(?:and|or|not|union|case)\b|[-+*/%|(]", re.IGNORECASE)
 _MOST_OPERATORS = 1500
 """The parser's own tree is walked by recursion; beyond this a statement is left as it is."""
@@ -61,6 +65,7 @@ class Planned:
     dataframe: DataFrame
 
 
+_NO_CONSTANTS = Believed()
 Guard = Callable[[Scope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard,)
 _REMEDIES: tuple[Guard, ...] = (
@@ -80,18 +85,24 @@ def planned(
     parameters: Mapping[str, Any] = _NOTHING,
     unmeasured: frozenset[str] = frozenset(),
     known: KnownSchemas | None = None,
+    *,
+    is_view: bool = False,
 ) -> Planned:
     """Plan a statement, in a form in which no known fault of the engine shows.
 
     `unmeasured` are the relations whose statistics may not hold. `known` are schemas that were
-    found out over the same tables.
+    found out over the same tables. Other statements read a view.
 
     Raises:
         InvalidQueryError: there is no such form.
         Exception: the engine cannot plan the statement as it is.
     """
     dataframe = plan(sql)
-    mended = mend(context, sql, parameters, unmeasured, known)
+    believed = _NO_CONSTANTS
+    if _MAKES_NULLS.search(sql):
+        believed = constants.of_plan(context, dataframe.optimized_logical_plan())
+    names = pa.schema(dataframe.schema()).names
+    mended = mend(context, sql, parameters, unmeasured, known, believed, names, is_view=is_view)
     if mended is None:
         return Planned(sql, dataframe)
     try:
@@ -122,13 +133,24 @@ def mend(
     parameters: Mapping[str, Any] = _NOTHING,
     unmeasured: frozenset[str] = frozenset(),
     known: KnownSchemas | None = None,
+    believed: Believed = _NO_CONSTANTS,
+    columns: Sequence[str] = (),
+    *,
+    is_view: bool = False,
 ) -> Mended | None:
     """Return a statement in a form that the engine answers rightly; None where it is that itself.
+
+    `columns` are the names of its answer, which stay.
 
     Raises:
         InvalidQueryError: there is no such form.
     """
-    may_apply = _MAY_APPLY.search(sql) or (unmeasured and _CHOOSES.search(sql))
+    may_apply = (
+        _MAY_APPLY.search(sql)
+        or (unmeasured and _CHOOSES.search(sql))
+        or believed
+        or (is_view and _MAKES_NULLS.search(sql))
+    )
     if not may_apply or len(_OPERATORS.findall(sql)) > _MOST_OPERATORS:
         return None
     try:
@@ -144,11 +166,13 @@ def mend(
     has_null_equality = joining.has_null_equality(statements[0])
     is_measured = not any(_names(each, unmeasured) for each in syntax.everything(statements[0]))
     for scope in list(scopes.scopes(statements[0])):
-        names = _Names(scope)
+        names = _Names(scope, columns if scope.is_top else ())
+        is_needed |= windows.inline(scope)
         types.of(scope, [*overflow.candidates(scope), *floats.candidates(scope)])
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_null_equality:
             is_needed |= joining.mend_equalities(scope)
+        is_needed |= constants.mend(scope, types, believed, is_view)
         if not is_measured:
             is_needed |= floats.hide_from_statistics(scope, types)
         is_guarded |= _applied(_GUARDS, scope, types)
@@ -174,21 +198,22 @@ def _names(tree: Tree, relations: frozenset[str]) -> bool:
 class _Names:
     """Sees to it that columns keep their names when what they are made of is written otherwise."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, columns: Sequence[str]) -> None:
         self._scope = scope
+        items = scope.select["projection"]
+        # A `*` stands for several columns.
+        known = columns if len(columns) == len(items) else [None] * len(items)
         self._before = [
-            syntax.copied(each) if "UnnamedExpr" in each else None
-            for each in scope.select["projection"]
+            (each, syntax.copied(each), name)
+            for each, name in zip(items, known, strict=True)
+            if "UnnamedExpr" in each
         ]
 
     def keep(self, types: Types) -> None:
-        items: list[Tree] = self._scope.select["projection"]
-        if len(items) != len(self._before):
-            return
-        for item, before in zip(items, self._before, strict=True):
-            if before is None or item == before:
+        for item, before, known in self._before:
+            if item == before:
                 continue
-            name = types.name(self._scope, before["UnnamedExpr"])
+            name = known or types.name(self._scope, before["UnnamedExpr"])
             if name is not None and "UnnamedExpr" in item:
                 alias = syntax.identifier(name)
                 new = {"ExprWithAlias": {"expr": item["UnnamedExpr"], "alias": alias}}

@@ -59,8 +59,12 @@ class Scope:
         yield from self._conditions()
         for key in ("selection", "having", "qualify", "group_by", "named_window", "distinct"):
             yield from syntax.inside(self.select[key])
-        if self.query["body"].get("Select") is self.select:
+        if self.is_alone():
             yield from syntax.inside(self.query["order_by"])
+
+    def is_alone(self) -> bool:
+        """Tell if the SELECT is all of its query, and no part of a UNION or the like."""
+        return self.query["body"].get("Select") is self.select
 
     def joins(self) -> Iterator[Tree]:
         """Yield the joins of the FROM, also those in parentheses."""
@@ -74,8 +78,15 @@ class Scope:
 
     def _conditions(self) -> Iterator[Tree]:
         for join in self.joins():
-            if isinstance(join["join_operator"], dict):
-                yield from syntax.inside(join["join_operator"])
+            yield from syntax.inside(on(join))
+
+
+def on(join: Tree) -> list[Tree]:
+    """Return the condition of a join, if it has one; USING has names only."""
+    operator = join["join_operator"]
+    if not isinstance(operator, dict) or syntax.kind(syntax.body(operator)) != "On":
+        return []
+    return [syntax.body(operator)["On"]]
 
 
 def scopes(statement: Tree) -> Iterator[Scope]:

@@ -119,6 +119,11 @@ def filled(text: str, **places: Tree) -> Tree:
     return _filled(_expression(text), {_PLACE + name: tree for name, tree in places.items()})
 
 
+def put(form: Tree, **places: Tree) -> Tree:
+    """Put expressions in the places that are left in one that `filled` made."""
+    return _filled(form, {_PLACE + name: tree for name, tree in places.items()})
+
+
 def _filled(tree: Tree, places: dict[str, Tree]) -> Tree:
     if isinstance(tree, dict):
         if "Identifier" in tree and (name := tree["Identifier"]["value"]) in places:

@@ -215,6 +215,11 @@ CASES = (
         (_NAN,), (_NAN,),
     ),
     answered(
+        "nan-in-statistics",
+        "SELECT f, count(*) FROM floats GROUP BY f HAVING f > 2",
+        (_NAN, 2),
+    ),
+    answered(
         "zone-forgotten",
         "SELECT id FROM moments WHERE ny = TIMESTAMPTZ '2024-06-01 12:00:00+02'",
         (1,),
@@ -238,6 +243,55 @@ CASES = (
         "sorted-offset",
         "SELECT v FROM (SELECT v FROM one_file ORDER BY v LIMIT 1 OFFSET 1) q ORDER BY v",
         (20,),
+    ),
+    answered(
+        "constant-in-outer-join",
+        "SELECT row_number() OVER (), c FROM (SELECT o.c FROM many t LEFT JOIN named o "
+        "ON t.k = o.k AND o.c = 5 ORDER BY o.c DESC LIMIT 2) q",
+        (1, None), (2, None),
+    ),
+    answered(
+        "constant-in-outer-join",
+        "SELECT DISTINCT count(*) OVER (PARTITION BY o.c) FROM many t LEFT JOIN named o "
+        "ON t.k = o.k AND o.c > 3",
+        (6667,), (13333,),
+    ),
+    answered(
+        "constant-in-outer-join",
+        "SELECT c, n, count(*) FROM (SELECT * FROM (SELECT *, count(*) OVER (PARTITION BY c) AS n "
+        "FROM many t LEFT JOIN (SELECT 7 AS c, k AS k2 FROM named) o ON t.k = o.k2) q) p "
+        "GROUP BY c, n",
+        (7, 13333, 13333), (None, 6667, 6667),
+    ),
+    answered(
+        "constant-in-outer-join",
+        "SELECT count(*) FROM (SELECT c, rank() OVER (ORDER BY c) AS r FROM many t "
+        "NATURAL FULL JOIN (SELECT * FROM named WHERE c = 5) o) q WHERE r = 13334",
+        (6667,),
+    ),
+    answered(
+        "sorted-totals",
+        "SELECT c, row_number() OVER (ORDER BY c) FROM (SELECT c, count(*) AS n FROM "
+        "(SELECT row_number() OVER (ORDER BY k) AS c FROM t) q GROUP BY ROLLUP (c)) p",
+        (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (None, 6),
+    ),
+    answered(
+        "window-names",
+        "SELECT v, 1 + sum(v) OVER (w ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) FROM "
+        "(SELECT v FROM t ORDER BY v DESC LIMIT 9) q WINDOW w AS (ORDER BY v)",
+        (10, 11), (20, 31), (30, 51), (40, 71), (50, 91),
+    ),
+    answered(
+        "moving-infinity",
+        "SELECT id, sum(i) OVER w FROM floats WINDOW w AS "
+        "(ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        (0, 1.0), (1, _INF), (2, _INF), (3, 5.0), (4, 7.0), (5, _NAN), (6, _NAN), (7, 11.0),
+    ),
+    answered(
+        "zeros-in-windows",
+        "SELECT id, rank() OVER (w ORDER BY f) FROM floats WHERE g = 3 "
+        "WINDOW w AS (PARTITION BY g)",
+        (6, 1), (7, 1),
     ),
     refused(
         "chance-in-cte",

@@ -11,7 +11,7 @@ from tests.differential.datasets import SINGLE, Dataset
 
 _NAN, _INF = float("nan"), float("inf")
 _HALVES = (0.5, 0.5)
-_SINGLE = frozenset({"one_file"})
+_SINGLE = frozenset({"one_file", "many", "named"})
 
 
 def build(folder: Path) -> Dataset:
@@ -31,6 +31,10 @@ def tables() -> dict[str, pa.Table]:
         "u": pa.table({
             "k": pa.array([1, 2, 2, 2, None, 4], pa.int64()),
             "w": pa.array([1, 2, 3, 4, 5, 6], pa.int64()),
+        }),
+        "many": pa.table({"k": pa.array([n % 3 for n in range(20_000)], pa.int64())}),
+        "named": pa.table({
+            "k": pa.array([1, 2], pa.int64()), "c": pa.array([5, 5], pa.int64()),
         }),
         "one_file": pa.table({"v": pa.array([30, 10, 20], pa.int64())}),
         "e": pa.table({"k": pa.array([], pa.int64()), "w": pa.array([], pa.int64())}),

@@ -1,0 +1,90 @@
+"""The columns that a SELECT names, and how to write them otherwise in all of its clauses."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults.scopes import Scope
+from caraway_engine.known_faults.syntax import Tree
+
+_COLUMNS = ("Identifier", "CompoundIdentifier")
+
+
+def named(tree: Tree) -> Iterator[Tree]:
+    """Yield a copy of each column that a tree names."""
+    for each in syntax.inside(tree):
+        if syntax.kind(each) in _COLUMNS:
+            yield syntax.copied(each)
+
+
+def spelling(column: Tree) -> list[str]:
+    """Return the parts of the name of a column, its own last."""
+    parts = syntax.body(column)
+    return [syntax.spelled(each) for each in (parts if isinstance(parts, list) else [parts])]
+
+
+def replace(scope: Scope, names: frozenset[str], form: Callable[[Tree], Tree]) -> bool:
+    """Put columns of these names in a form with a place for each; tell if there were any."""
+    columns = [each for each in _used(scope, names) if names.intersection(spelling(each))]
+    for each in columns:
+        syntax.replace(each, syntax.put(form(each), column=dict(each)))
+    return bool(columns)
+
+
+def _used(scope: Scope, names: frozenset[str]) -> list[Tree]:
+    """Return the columns that a SELECT shows, or groups or sorts by."""
+    columns = list(outside_aggregates(scope.select["projection"]))
+    aliases, shown = _own_names(scope)
+    for key in ("group_by", "having", "qualify", "distinct"):
+        # Here a column goes before what the SELECT calls so.
+        columns += _not_named(outside_aggregates(scope.select[key]), aliases - names)
+    if scope.is_alone():
+        # Here the name of a column of the answer is that column, which is mended already.
+        columns += _not_named(outside_aggregates(scope.query["order_by"]), shown)
+    return columns
+
+
+def _own_names(scope: Scope) -> tuple[set[str], set[str]]:
+    """Return the names that a SELECT gives to what it computes, and all names of its columns."""
+    aliases, shown = set(), set()
+    for item in scope.select["projection"]:
+        value = item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr")
+        own = spelling(value)[-1] if syntax.kind(value) in _COLUMNS else None
+        name = syntax.spelled(item["ExprWithAlias"]["alias"]) if "ExprWithAlias" in item else own
+        if name is not None:
+            shown.add(name)
+            if name != own:
+                aliases.add(name)
+    return aliases, shown
+
+
+def _not_named(columns: Iterable[Tree], names: set[str]) -> Iterator[Tree]:
+    for each in columns:
+        if syntax.kind(each) != "Identifier" or spelling(each)[0] not in names:
+            yield each
+
+
+def outside_aggregates(tree: Tree) -> Iterator[Tree]:
+    """Yield the columns of a tree; of aggregates only those that they sort by."""
+    waiting = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, list | tuple):
+            waiting += each
+        if not isinstance(each, dict) or syntax.is_query(each) or "QualifiedWildcard" in each:
+            continue
+        if syntax.kind(each) in _COLUMNS:
+            yield each
+        elif syntax.kind(each) == "Function":
+            waiting += _of_function(each)
+        else:
+            waiting += [part for key, part in each.items() if key not in ("alias", "data_type")]
+
+
+def _of_function(call: Tree) -> list[Tree]:
+    function = call["Function"]
+    is_aggregate = syntax.function_name(call) in scopes.AGGREGATES and not syntax.is_windowed(call)
+    if is_aggregate and syntax.function_name(call) != "grouping":
+        given = function["args"]
+        clauses = given["List"]["clauses"] if syntax.kind(given) == "List" else []
+        return [*clauses, function["within_group"]]
+    return [function["args"], function["filter"], function["over"]]

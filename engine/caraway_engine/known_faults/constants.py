@@ -1,0 +1,219 @@
+"""Columns that DataFusion 55 takes for constant, although a join or a total makes NULLs of them.
+
+A column that a filter holds to one value stays constant to the engine above an outer join that puts
+NULL in its place, and above grouping sets, whose totals are NULL. It then leaves the column out of
+ORDER BY, and takes rows for sorted by it: GROUP BY, DISTINCT and windows give a group twice.
+
+The optimized plan tells which columns the engine may take for constant. In the statement they are
+written so that it sees that they hang on a column that is none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from datafusion import LogicalPlan, SessionContext
+
+from caraway_engine import plan_nodes
+from caraway_engine.known_faults import columns, joining, scopes, syntax
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+from caraway_engine.plan_nodes import HiddenError, Node
+
+_NOTHING: frozenset[str] = frozenset()
+_PADDED = {"Left": (1,), "Right": (0,), "Full": (0, 1)}
+"""The inputs of a join whose rows it may replace with NULLs."""
+_OUTER = ("Left", "LeftOuter", "Right", "RightOuter", "FullOuter")
+_SETS = ("Rollup", "Cube", "GroupingSets")
+# Both ways give the same value. The optimizer sees through neither condition.
+_WITNESSED = "CASE WHEN {conditions} THEN __column ELSE __column END"
+_WITNESS = "nullif(__w{number}, NULL) IS NULL"
+_BY_CHANCE = "CASE WHEN random() < 0 THEN __column ELSE __column END"
+_NOT_SORTED = "nullif(__column, NULL)"
+
+
+@dataclass(frozen=True, slots=True)
+class Believed:
+    """Names of columns that the engine may take for constant, where they are not.
+
+    `padded` are those below outer joins, `totalled` those below grouping sets. `is_sorted` says
+    that grouping sets are over rows that are sorted.
+    """
+
+    padded: frozenset[str] = _NOTHING
+    totalled: frozenset[str] = _NOTHING
+    is_sorted: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.padded or self.totalled or self.is_sorted)
+
+
+def of_plan(context: SessionContext, optimized: Any) -> Believed:
+    """Look for constants below outer joins and grouping sets of an optimized plan."""
+    looked = _Look(context)
+    looked.at(getattr(optimized, "_raw_plan", optimized))
+    return Believed(frozenset(looked.padded), frozenset(looked.totalled), looked.is_sorted)
+
+
+class _Look:
+    """Collects what may be constant, from the leaves of a plan upwards. Names are bare."""
+
+    def __init__(self, context: SessionContext) -> None:
+        self._context = context
+        self.padded: set[str] = set()
+        self.totalled: set[str] = set()
+        self.is_sorted = False
+
+    def at(self, raw: Any) -> tuple[frozenset[str], bool]:
+        """Return the constants of a plan, and if its rows may be sorted."""
+        below = [self.at(each) for each in raw.inputs()]
+        constants = frozenset[str]().union(*(names for names, _ in below))
+        is_sorted = any(each for _, each in below)
+        node = plan_nodes.typed(raw)
+        match node.kind:
+            case "Filter" | "TableScan":
+                constants |= _columns(plan_nodes.expressions(node))
+            case "Join":
+                self._join(node, [names for names, _ in below])
+                constants |= _equals(node, constants)
+            case "Sort" | "WindowExpr":
+                is_sorted = True
+            case "Projection" | "Aggregate":
+                self._group(node, constants, is_sorted)
+                constants = self._computed(node, constants)
+            case "Union" | "Values" | "EmptyRelation":
+                constants = frozenset(self._names(raw))
+        return constants, is_sorted
+
+    def _join(self, node: Node, below: Sequence[frozenset[str]]) -> None:
+        for side in _PADDED.get(str(node.variant.join_type()), ()):
+            self.padded |= below[side]
+
+    def _group(self, node: Node, constants: frozenset[str], is_sorted: bool) -> None:
+        keys = node.variant.group_by_exprs() if node.kind == "Aggregate" else ()
+        if any(each.variant_name() == "GroupingSet" for each in keys):
+            self.totalled |= constants
+            self.is_sorted |= is_sorted
+
+    def _computed(self, node: Node, constants: frozenset[str]) -> frozenset[str]:
+        """Return the columns that are made of constants, or stand for all rows together."""
+        is_projection = node.kind == "Projection"
+        made = node.variant.projections() if is_projection else node.variant.group_by_exprs()
+        names = self._names(node.plan)
+        if not made:
+            return frozenset(names)
+        if any(each.variant_name() == "GroupingSet" for each in made):
+            return constants
+        pairs = zip(names, made, strict=False)
+        return frozenset(name for name, each in pairs if _columns([each]) <= constants)
+
+    def _names(self, raw: Any) -> list[str]:
+        frame = self._context.create_dataframe_from_logical_plan(LogicalPlan(raw))
+        return list(frame.schema().names)
+
+
+def _columns(expressions: Sequence[Any]) -> frozenset[str]:
+    found: set[str] = set()
+    for expression in expressions:
+        try:
+            for part in plan_nodes.inside(expression):
+                if part.kind == "Column":
+                    found.add(part.expression.to_variant().name())
+        except HiddenError:  # What is seen of it was found; subqueries are joins by now.
+            continue
+    return frozenset(found)
+
+
+def _equals(node: Node, constants: frozenset[str]) -> frozenset[str]:
+    pairs = [_columns(pair) for pair in node.variant.on()]
+    return frozenset[str]().union(*(pair for pair in pairs if pair & constants))
+
+
+def mend(scope: Scope, types: Types, believed: Believed, is_view: bool) -> bool:
+    """Have the engine see what hangs on more than a constant; tell if there was any.
+
+    Raises:
+        InvalidQueryError: the columns of a `*` are not known.
+    """
+    is_mended = _mend_totals(scope, believed)
+    joins = [each for each in scope.joins() if syntax.kind(each["join_operator"]) in _OUTER]
+    if not joins or not (is_view or believed.padded):
+        return is_mended
+    if scope.is_top and not is_view and not _orders_or_groups(scope):
+        return is_mended
+    witnesses = _witnesses(scope, types, joins)
+    names = believed.padded
+    if is_view:
+        # What is read of a view may hold its keys to one value.
+        names |= {columns.spelling(each)[-1] for each in witnesses}
+    is_shown_whole = scope.is_top and not is_view and not scope.select["distinct"]
+    if _has_wildcard(scope) and not (is_shown_whole and scope.is_alone()):
+        _expand(scope, types, names)
+    form = _form(witnesses, names)
+    return columns.replace(scope, names, lambda _column: form) or is_mended
+
+
+def _orders_or_groups(scope: Scope) -> bool:
+    select = scope.select
+    is_windowed = any("partition_by" in each for each in scope.expressions())
+    sorts = bool(scope.query["order_by"]) or not scope.is_alone()
+    return bool(select["distinct"]) or scopes.is_grouped(scope) or is_windowed or sorts
+
+
+def _form(witnesses: list[Tree], names: frozenset[str]) -> Tree:
+    """Return an expression of `__column` with its value, that is constant to nobody."""
+    known = {columns.spelling(each)[-1] for each in witnesses}
+    if not known - names:
+        return syntax.filled(_BY_CHANCE)
+    conditions = [_WITNESS.format(number=number) for number in range(len(witnesses))]
+    text = _WITNESSED.format(conditions=" OR ".join(conditions))
+    return syntax.filled(text, **{f"w{number}": each for number, each in enumerate(witnesses)})
+
+
+def _witnesses(scope: Scope, types: Types, joins: list[Tree]) -> list[Tree]:
+    """Return the columns that say if a row found its partner: all that the conditions name."""
+    found: dict[str, Tree] = {}
+    for join in joins:
+        on = scopes.on(join)
+        compared = columns.named(on) if on else joining.shared_columns(scope, types, join)
+        found.update({repr(columns.spelling(each)): each for each in compared})
+    return list(found.values())
+
+
+def _has_wildcard(scope: Scope) -> bool:
+    items = scope.select["projection"]
+    return any("Wildcard" in item or "QualifiedWildcard" in item for item in items)
+
+
+def _expand(scope: Scope, types: Types, names: frozenset[str]) -> None:
+    """Write out the columns of `*`; those that are mended keep their names."""
+    items: list[Tree] = []
+    for item in scope.select["projection"]:
+        if "Wildcard" not in item and "QualifiedWildcard" not in item:
+            items.append(item)
+            continue
+        for column in joining.written_out(scope, types, item):
+            name = columns.spelling(column)[-1]
+            alias = {"expr": column, "alias": syntax.identifier(name)}
+            items.append({"ExprWithAlias": alias} if name in names else {"UnnamedExpr": column})
+    scope.select["projection"] = items
+
+
+def _mend_totals(scope: Scope, believed: Believed) -> bool:
+    """Hide from grouping sets that a key is constant, or sorted."""
+    sets = [each for each in scopes.groups(scope) if syntax.kind(each) in _SETS]
+    if not sets or not (believed.totalled or believed.is_sorted):
+        return False
+    keys = {name for each in columns.named(sets) for name in columns.spelling(each)[-1:]}
+    others = [
+        each for each in columns.named(sets) if columns.spelling(each)[-1] not in believed.totalled
+    ]
+    constant = _form(others[:1], believed.totalled)
+    not_sorted = syntax.filled(_NOT_SORTED)
+
+    def form(column: Tree) -> Tree:
+        return constant if columns.spelling(column)[-1] in believed.totalled else not_sorted
+
+    return columns.replace(
+        scope, believed.totalled | keys if believed.is_sorted else believed.totalled, form
+    )
