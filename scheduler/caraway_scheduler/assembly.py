@@ -184,6 +184,7 @@ async def jobs(
         queries.catalog,
         services.history,
         queries.invalidate,
+        most_sql_bytes=settings.query.max_sql_size_bytes,
     )
     services.jobs, services.job_works = opened.desk, opened
     snapshots = await _snapshots(manifest, secrets, token)
@@ -358,6 +359,7 @@ def _queries(
         tallies,
         query.timeout_s or None,
         dispatch,
+        query.max_sql_size_bytes,
     )
 
 

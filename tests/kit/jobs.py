@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from caraway_core.errors import (
     CarawayError,
-    InvalidQueryError,
     JobConflictError,
     JobNotFoundError,
     ResultStoreError,
@@ -28,6 +27,7 @@ from caraway_scheduler.jobs.model import (
     Manifest,
     Totals,
 )
+from caraway_scheduler.queries import texts
 
 _START = datetime(2026, 1, 2, 3, 4, 5, 600_000, UTC)
 
@@ -87,8 +87,7 @@ class FakeDesk:
         self, principal: Principal, request: JobRequest, span: Span, idempotency_key: str = ""
     ) -> Job:
         self._check()
-        if not request.sql.strip():
-            raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
+        texts.check(request.sql)
         self.keys.append(idempotency_key)
         first = self._by_key.get((principal.id, idempotency_key)) if idempotency_key else None
         if first is not None:

@@ -8,7 +8,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from caraway_core import tasks
-from caraway_core.errors import InvalidQueryError, JobNotFoundError, ShuttingDownError
+from caraway_core.errors import JobNotFoundError, ShuttingDownError
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.access import Principal
@@ -28,6 +28,7 @@ from caraway_scheduler.jobs.protocol import MOST_WAIT_S
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.tallies import JobTallies
+from caraway_scheduler.queries import texts
 
 _MANIFESTS_KEPT = 64
 
@@ -45,6 +46,7 @@ class Desk:
         tallies: JobTallies,
         clock: Callable[[], datetime],
         kept_s: float,
+        most_sql_bytes: int,
     ) -> None:
         self._stopping = asyncio.Event()
         self._records = records
@@ -55,6 +57,7 @@ class Desk:
         self._tallies = tallies
         self._clock = clock
         self._kept_s = kept_s
+        self._most_sql_bytes = most_sql_bytes
         # What succeeded never changes, and is read chunk by chunk.
         self._manifests: dict[str, Manifest] = {}
 
@@ -67,8 +70,7 @@ class Desk:
     ) -> Job:
         if self._stopping.is_set():
             raise ShuttingDownError("Runtime is shutting down")
-        if not request.sql.strip():
-            raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
+        texts.check(request.sql, self._most_sql_bytes)
         job_id = new_job_id()
         if idempotency_key:
             job_id = await self._records.remember_request(

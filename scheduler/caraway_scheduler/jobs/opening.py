@@ -29,6 +29,7 @@ from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import FULL_PATIENCE_S, CatalogView, JobRunner, Run, now
 from caraway_scheduler.jobs.sweeping import Sweeper
 from caraway_scheduler.jobs.tallies import JobTallies
+from caraway_scheduler.queries import texts
 
 logger = logging.getLogger(__name__)
 LEAST_KEPT_S = 3600.0
@@ -97,6 +98,7 @@ async def open_jobs(
     history: TaskHistory,
     on_written: Callable[[], None],
     pace: Pace = Pace(),
+    most_sql_bytes: int = texts.MOST_BYTES,
 ) -> Jobs:
     """Open the result store, and put everything in order; nothing runs yet.
 
@@ -149,7 +151,7 @@ async def open_jobs(
         kept_s,
         pace.round_s,
     )
-    desk = Desk(records, replica, committer, foreman, results, tallies, now, kept_s)
+    desk = Desk(records, replica, committer, foreman, results, tallies, now, kept_s, most_sql_bytes)
     sweeper = Sweeper(
         records,
         replica,

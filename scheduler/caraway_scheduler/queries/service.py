@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeVar
 
 import pyarrow as pa
 
-from caraway_core.errors import CarawayError, InvalidQueryError, ShuttingDownError
+from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
 from caraway_engine import formats
@@ -16,7 +16,7 @@ from caraway_scheduler.access import Principal
 from caraway_scheduler.history import spans
 from caraway_scheduler.history.spans import Span
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
-from caraway_scheduler.queries import active
+from caraway_scheduler.queries import active, texts
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import Answer, CachedRows, CacheStatus, LiveRows
@@ -75,6 +75,7 @@ class QueryService:
         tallies: Tallies,
         timeout_s: float | None,
         newest: Newest | None = None,
+        most_sql_bytes: int = texts.MOST_BYTES,
     ) -> None:
         self.active = ActiveQueries()
         self.admission = admission
@@ -83,6 +84,7 @@ class QueryService:
         self.catalog = catalog
         self._dispatch = dispatch
         self._newest = newest
+        self._most_sql_bytes = most_sql_bytes
         self._history = history
         self._tallies = tallies
         self._timeouts = _Timeouts(timeout_s)
@@ -95,6 +97,7 @@ class QueryService:
             InvalidQueryError: the statement is empty.
             ShuttingDownError: the process takes no more work.
         """
+        texts.check(request.sql, self._most_sql_bytes)
         if self._newest is not None and self._newest.must_ask(request.sql):
             return None
         return self._recalled(request)
@@ -106,6 +109,7 @@ class QueryService:
             QueryError: whatever is wrong with it.
             ShuttingDownError: the process takes no more work.
         """
+        texts.check(request.sql, self._most_sql_bytes)
         if (known := await self._recall_newest(request)) is not None:
             return known
         statement, key = self._statement(request)
@@ -168,8 +172,6 @@ class QueryService:
     def _statement(self, request: QueryRequest) -> tuple[Statement, CacheKey | None]:
         if self.is_stopping:
             raise ShuttingDownError("Runtime is shutting down")
-        if not request.sql.strip():
-            raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
         version, writable = self.catalog()
         may_write = request.principal.may_write
         statement = Statement(

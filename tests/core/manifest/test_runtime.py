@@ -40,6 +40,7 @@ runtime:
     max_queued_queries: 7
     queue_timeout: 1s
     timeout: 1h30m
+    max_sql_size: 2MiB
     target_partitions: 3
     spill_compression: lz4_frame
     temp_directory: spill
@@ -80,6 +81,7 @@ runtime:
             7,
             1.0,
             5400.0,
+            2 << 20,
             3,
             "lz4_frame",
             tmp_path / "spill",

@@ -1,0 +1,24 @@
+"""Which texts are taken as statements, from every wire and for jobs."""
+
+from caraway_core.errors import InvalidQueryError
+
+MOST_BYTES = 4 * 1024 * 1024
+_WIDEST = 4
+"""Bytes that UTF-8 needs at most for a character."""
+
+
+def check(sql: str, most_bytes: int = MOST_BYTES) -> None:
+    """Refuse a text that is empty or too long.
+
+    Raises:
+        InvalidQueryError: it is; the message says what to do.
+    """
+    if not sql.strip():
+        raise InvalidQueryError("the statement is empty; send SQL text, for example SELECT 1")
+    if len(sql) * _WIDEST <= most_bytes:
+        return
+    if len(sql) > most_bytes or len(sql.encode(errors="surrogatepass")) > most_bytes:
+        raise InvalidQueryError(
+            f"the statement has more than {most_bytes} bytes; divide it, send values as "
+            "parameters, or raise runtime.query.max_sql_size"
+        )
