@@ -18,22 +18,43 @@ from caraway_core.settings import Address
 logger = logging.getLogger(__name__)
 _CHECK_S = 0.5
 _GONE_S = 3.0
+_LAST_S = 1.0
 _CONNECT_S = 1.0
 
 
-def bound(within_s: float, code: int = 0) -> threading.Timer:
-    """End the process after this long, unless it has ended by itself or the timer is cancelled."""
+def bound(
+    within_s: float,
+    head: Address | None = None,
+    *,
+    code: int = 0,
+    gone_s: float = _GONE_S,
+    last_s: float = _LAST_S,
+) -> None:
+    """End the process after this long, unless it has ended by itself.
+
+    It ends sooner once the head does not answer, because that is what Ray would wait for.
+    """
 
     def end() -> None:
+        _wait(within_s, head, gone_s, last_s)
         logger.warning("the process did not end by itself", extra={"within_s": within_s})
         logging.shutdown()
         sys.stdout.flush()
         os._exit(code)
 
-    timer = threading.Timer(within_s, end)
-    timer.daemon = True
-    timer.start()
-    return timer
+    threading.Thread(target=end, name="bounded-end", daemon=True).start()
+
+
+def _wait(within_s: float, head: Address | None, gone_s: float, last_s: float) -> None:
+    """Wait so long, or until `last_s` after the head was found gone."""
+    answered = time.monotonic()
+    deadline = answered + within_s
+    while (now := time.monotonic()) < deadline:
+        if head is not None and listens(head):
+            answered = now
+        elif head is not None and now - answered >= gone_s:
+            head, deadline = None, min(deadline, now + last_s)
+        time.sleep(max(0.0, min(_CHECK_S, deadline - time.monotonic())))
 
 
 async def unless_gone(

@@ -1,6 +1,7 @@
 """`caraway executor`: flags in, an executor that serves until a signal ends it."""
 
 import asyncio
+import functools
 import shutil
 import socket
 from dataclasses import dataclass
@@ -57,7 +58,7 @@ async def _serve(options: ExecutorOptions, plan: _Plan) -> int:
         options.drain_timeout_s,
         options.ready_fd,
     )
-    supervisor.bound_end = exiting.bound
+    supervisor.bound_end = functools.partial(exiting.bound, head=options.join.head)
     with ProbeServer(options.metrics, supervisor.seen) as probes:
         supervisor.metrics = probes.address
         await supervisor.run()

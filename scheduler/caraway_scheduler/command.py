@@ -1,6 +1,7 @@
 """What `caraway run` and `caraway validate` do, behind their flags."""
 
 import asyncio
+import functools
 import sys
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     async def serve() -> None:
         # It announces on standard output, which Ray uses as well from here on.
         runtime = Runtime(options, manifest, joining)
-        runtime.bound_end = exiting.bound
+        runtime.bound_end = functools.partial(exiting.bound, head=joining.join.head)
         with (
             DataDirectory(options.data_dir) as data,
             ray_nodes.diverted(data.path / "ray" / "driver.log") as stderr,

@@ -4,7 +4,7 @@ import base64
 import json
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -13,19 +13,20 @@ import pytest
 from examples import make_data
 from tests.kit import helm, pods
 from tests.kit.deadlines import until
+from tests.kit.pods import Pods
 from tests.kit.processes import command_lines
 from tests.kit.ray_cluster import assert_nothing_left
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 START_S = 240
+# As laptops run it, with less memory than a real executor would have.
+SMALL = {"resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}}
+EXECUTOR = {**SMALL, "replicas": 2, "drainTimeoutSeconds": 20}
+VALUES = {
+    "operator": {"enabled": False},
+    "cluster": {"spec": {"executor": EXECUTOR, "scheduler": {**SMALL, "replicas": 2}}},
+}
 QUERY = "SELECT region, year, orders FROM revenue_by_region ORDER BY region, year"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # The path of a Unix socket may have 107 characters, which pytest's folders can exceed.
-    with tempfile.TemporaryDirectory(prefix="pods-") as made:
-        yield Path(made)
 
 
 def get(url: str) -> httpx.Response | None:
@@ -40,57 +41,88 @@ def is_ok(url: str) -> bool:
     return answer is not None and answer.status_code == 200
 
 
-def test_rendered_pods_become_a_cluster_that_answers(folder: Path) -> None:
-    sample = folder / "sample"
-    make_data.write(sample, force=True)
-    mark = uuid.uuid4().hex
-    # As laptops run it, with less memory than a real executor would have.
-    small = {"resources": {"requests": {"cpu": "500m"}, "limits": {"memory": "1Gi"}}}
-    values = {
-        "operator": {"enabled": False},
-        "cluster": {"spec": {"executor": {**small, "drainTimeoutSeconds": 20}, "scheduler": small}},
-    }
-    with pods.pods(folder, helm.render(values), "127.83", sample, mark) as cluster:
-        for component in ("state", "head", "scheduler"):
-            cluster.start(component)
-        for ordinal in (0, 1):
-            cluster.start("executor", ordinal)
-        api = f"http://{cluster.address('caraway-scheduler-0')}:8090"
-        metrics = f"http://{cluster.address('caraway-scheduler-0')}:9090"
-        executor = f"http://{cluster.address('caraway-executor-0')}:9090"
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Pods]:
+    """Start the pods of a cluster with two schedulers and two executors."""
+    # The path of a Unix socket may have 107 characters, which pytest's folders can exceed.
+    with tempfile.TemporaryDirectory(prefix="pods-") as made:
+        folder, mark = Path(made), uuid.uuid4().hex
+        sample = folder / "sample"
+        make_data.write(sample, force=True)
+        with pods.pods(folder, helm.render(VALUES), "127.83", sample, mark) as started:
+            for component in ("state", "head", "scheduler"):
+                started.start(component)
+            started.start("scheduler", 1)
+            for ordinal in (0, 1):
+                started.start("executor", ordinal)
+            yield started
+        assert_nothing_left(mark)
 
-        def come_up() -> bool:
-            for name, process in cluster.processes.items():
-                assert process.poll() is None, f"{name} ended:\n{cluster.log(name)}"
-            return is_ok(f"{metrics}/v1/ready?min_ready_executors=2")
 
-        until(come_up, "two executors are ready", START_S)
-        secret = helm.the(cluster.found, "Secret", "caraway-state")
-        password = base64.b64decode(secret["data"]["password"]).decode()
-        assert len(password) > 16
-        assert not [line for line in command_lines() if password in line]
+def metrics(cluster: Pods, scheduler: int = 0) -> str:
+    return f"http://{cluster.address(f'caraway-scheduler-{scheduler}')}:9090"
 
-        # What the probes ask.
-        assert is_ok(f"{metrics}/health")
-        assert is_ok(f"{executor}/health")
-        assert is_ok(f"{executor}/v1/ready")
 
-        answer = httpx.post(f"{api}/v1/sql", content=QUERY, timeout=60)
-        assert answer.status_code == 200, answer.text
-        assert len(answer.json()) == 20
-        # The answer of a job goes to the store beside the Redis, and comes back from it.
-        job = httpx.post(f"{api}/v1/queries", json={"sql": QUERY}, timeout=60).json()
-        until(
-            lambda: httpx.get(f"{api}/v1/queries/{job['query_id']}/status", timeout=30).json()[
-                "status"
-            ] == "SUCCEEDED",
-            "the job has succeeded", 60,
-        )  # fmt: skip
-        result = httpx.get(f"{api}/v1/queries/{job['query_id']}", timeout=60).json()
-        assert result["manifest"]["total_row_count"] == 20, json.dumps(result)[:500]
-        stored = list((folder / "caraway-state-0" / "store").rglob("*.arrow"))
-        assert stored, "the store holds no chunk"
+def come_up(cluster: Pods) -> None:
+    """Wait until both schedulers know of two executors that are ready."""
 
-        codes = cluster.stop()
-    assert {name: code for name, code in codes.items() if code != 0} == {}
-    assert_nothing_left(mark)
+    def is_up() -> bool:
+        for name, process in cluster.processes.items():
+            assert process.poll() is None, f"{name} ended:\n{cluster.log(name)}"
+        ready = "/v1/ready?min_ready_executors=2"
+        return all(is_ok(metrics(cluster, number) + ready) for number in (0, 1))
+
+    until(is_up, "two executors are ready", START_S)
+
+
+def test_rendered_pods_become_a_cluster_that_answers(cluster: Pods) -> None:
+    come_up(cluster)
+    api = f"http://{cluster.address('caraway-scheduler-0')}:8090"
+    executor = f"http://{cluster.address('caraway-executor-0')}:9090"
+    # What the probes ask.
+    assert is_ok(f"{metrics(cluster)}/health")
+    assert is_ok(f"{executor}/health")
+    assert is_ok(f"{executor}/v1/ready")
+
+    answer = httpx.post(f"{api}/v1/sql", content=QUERY, timeout=60)
+    assert answer.status_code == 200, answer.text
+    assert len(answer.json()) == 20
+    # The answer of a job goes to the store beside the Redis, and comes back from it.
+    job = httpx.post(f"{api}/v1/queries", json={"sql": QUERY}, timeout=60).json()
+    until(
+        lambda: httpx.get(f"{api}/v1/queries/{job['query_id']}/status", timeout=30).json()[
+            "status"
+        ] == "SUCCEEDED",
+        "the job has succeeded", 60,
+    )  # fmt: skip
+    result = httpx.get(f"{api}/v1/queries/{job['query_id']}", timeout=60).json()
+    assert result["manifest"]["total_row_count"] == 20, json.dumps(result)[:500]
+    stored = list((cluster.folder / "caraway-state-0" / "store").rglob("*.arrow"))
+    assert stored, "the store holds no chunk"
+
+
+def test_the_password_of_the_redis_is_on_no_command_line(cluster: Pods) -> None:
+    come_up(cluster)
+    secret = helm.the(cluster.found, "Secret", "caraway-state")
+    password = base64.b64decode(secret["data"]["password"]).decode()
+
+    lines = command_lines()
+
+    assert len(password) > 16
+    assert [line for line in lines if "gcs_server" in line]
+    assert not [line for line in lines if password in line]
+
+
+def test_a_deleted_cluster_ends_within_the_grace_of_its_pods(
+    cluster: Pods, record_property: Callable[[str, object], None]
+) -> None:
+    come_up(cluster)
+
+    endings = cluster.delete()
+
+    for name, each in endings.items():
+        record_property(name, round(each.after_s, 1))
+    print({name: round(each.after_s, 1) for name, each in endings.items()})
+    assert len(endings) == 7
+    assert {name: each for name, each in endings.items() if each.after_s >= each.grace_s} == {}
+    assert {name: each.code for name, each in endings.items() if each.code != 0} == {}

