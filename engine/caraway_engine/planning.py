@@ -31,12 +31,15 @@ from caraway_engine import (
     writes,
 )
 from caraway_engine.known_faults import KnownSchemas, Planned, names
-from caraway_engine.plan_facts import Operation
+from caraway_engine.plan_facts import Operation, PlanFacts
 from caraway_engine.plans import KeptPlans, Plan, Startable
 from caraway_engine.positions import Positions, Showable
 from caraway_engine.registered import READ_ONLY, Registered
 from caraway_engine.versions import Shown, Views
 
+_LISTINGS = frozenset(
+    {TableName("information_schema.schemata"), TableName("information_schema.df_settings")}
+)
 _READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
 
 
@@ -151,11 +154,16 @@ class StatementPlanner:
                 framed = self._framed(statement, options)
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
+            is_listing = statement.sources is not None and not _LISTINGS.isdisjoint(facts.scans)
             joined = self._registered.joined(dataframe, facts)
             is_product = joined is not None and plan_facts.optimized(joined, facts).has_product
             context = self._contexts.serial if is_product else self._contexts.main
             settings_off = names.forbidden(context, joined) if joined else frozenset[str]()
-            dataframe = self._runnable(dataframe, is_product, settings_off)
+            if is_listing:
+                # Its own context has one partition, as the one for products has.
+                dataframe, is_product = self._described(statement, framed, facts), True
+            else:
+                dataframe = self._runnable(dataframe, is_product, settings_off)
         except BaseException as exc:
             raise _refined(self._registered.translate(exc, planning=True), statement) from exc
         is_explained = facts.operation is Operation.EXPLAIN
@@ -184,6 +192,20 @@ class StatementPlanner:
         if key and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
         return plan
+
+    def _described(self, statement: Statement, framed: Planned, facts: PlanFacts) -> Any:
+        """Plan a listing in a context that lacks what users do not know of.
+
+        Raises:
+            InvalidQueryError: it reads datasets as well.
+        """
+        if others := sorted(name for name in facts.scans if not plan_facts.is_system(name)):
+            raise InvalidQueryError(
+                f"the statement reads '{others[0]}' beside a list of schemas or settings; "
+                "ask for them in two statements"
+            )
+        context = self._registered.described()
+        return context.sql(framed.sql, options=READ_ONLY, param_values=_values(statement))
 
     def _framed(self, statement: Statement, options: SQLOptions) -> Planned:
         """Plan a statement in a form in which no known fault of the engine shows."""

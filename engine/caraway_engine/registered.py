@@ -139,6 +139,15 @@ class Registered:
         self._add_schemas(context, {name: each.copy() for name, each in self._schemas.items()})
         return context
 
+    def described(self) -> SessionContext:
+        """Make a context for lists of schemas and settings, without what is the runtime's own.
+
+        The engine lists every schema of a catalog, and where its temporary files are.
+        """
+        context = contexts.without_statistics(1)
+        self._add_schemas(context, {k: v for k, v in self._schemas.items() if k != SOURCE_SCHEMA})
+        return context
+
     def stored(self, facts: PlanFacts) -> frozenset[TableName]:
         """Return the accelerated datasets whose rows a plan reads, also behind views."""
         if not self.versions.by_name or facts.is_only_described:

@@ -87,6 +87,17 @@ async def test_refusal_is_that_of_a_table_that_does_not_exist(tmp_path: Path) ->
         "SELECT table_schema FROM information_schema.tables",
         "SELECT table_schema FROM information_schema.columns",
         "SELECT table_name FROM information_schema.views",
+        "SELECT * FROM information_schema.schemata",
+        "SELECT * FROM Information_Schema.SCHEMATA AS s WHERE s.schema_name <> 'x'",
+        "WITH a AS (SELECT * FROM information_schema.schemata) SELECT * FROM a, a AS b",
+        "SELECT (SELECT max(schema_name) FROM information_schema.schemata)",
+        "EXPLAIN ANALYZE SELECT * FROM information_schema.schemata",
+        "SELECT * FROM information_schema.df_settings",
+        "SELECT * FROM information_schema.df_settings, information_schema.schemata",
+        "SELECT * FROM information_schema.routines",
+        "SELECT * FROM information_schema.parameters",
+        "SHOW datafusion.runtime.temp_directory",
+        "SHOW FUNCTIONS",
         "SHOW TABLES",
         "SHOW ALL",
         "SELECT * FROM runtime.partitions",
@@ -100,8 +111,22 @@ async def test_no_listing_names_it(tmp_path: Path, sql: str) -> None:
         answer = await runtime.sql(sql)
         assert answer.status_code == 200, answer.text
         assert "caraway_source" not in answer.text
+        assert "exchange" not in answer.text
+        assert str(tmp_path) not in answer.text
         listed = await runtime.api.get("/v1/datasets?status=true")
         assert "caraway_source" not in listed.text
+
+
+async def test_no_condition_finds_it_in_a_list_of_schemas(tmp_path: Path) -> None:
+    async with running(tmp_path, MANIFEST) as runtime:
+        runtime.api.headers["x-api-key"] = "root"
+        await at_version(runtime, 1)
+        within = "SELECT count(*) AS n FROM information_schema.schemata WHERE schema_name LIKE "
+        assert (await runtime.sql(within + "'caraway%'")).json() == [{"n": 0}]
+        assert (await runtime.sql(within + "'sales'")).json() == [{"n": 1}]
+        beside = await runtime.sql("SELECT * FROM information_schema.schemata, orders")
+        assert beside.status_code == 400
+        assert "'orders' beside a list of schemas" in beside.text
 
 
 async def test_view_over_it_is_an_error_of_the_view(tmp_path: Path) -> None:
