@@ -283,9 +283,9 @@ class DatasetDamagedError(ExecutionError):
 
     def __init__(self, table: TableName) -> None:
         super().__init__(
-            f"dataset '{table}': a part of its stored rows is damaged or missing. It is loaded "
-            "again where its source has the rows; send the query again in a moment, and see "
-            "GET /v1/datasets?status=true"
+            f"dataset '{table}': a part of its stored rows is damaged or missing. It is repaired "
+            "from a copy, or loaded again where its source has the rows; send the query again in "
+            "a moment, and see GET /v1/datasets?status=true"
         )
         self.table = table
         self.retry_after_s = 5

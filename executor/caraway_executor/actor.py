@@ -94,6 +94,11 @@ class ExecutorActor:
     ) -> int:
         return await self._do(self._worker.load(origin, table, spec, pieces, log))
 
+    async def put_back(
+        self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
+    ) -> int:
+        return await self._do(self._worker.put_back(origin, table, spec, log))
+
     async def forget(self, origin: str, table: TableName) -> None:
         self._loop.call_soon_threadsafe(self._worker.forget, origin, table)
 

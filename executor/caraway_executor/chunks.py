@@ -20,7 +20,8 @@ from caraway_core.errors import (
     ResultStoreAwayError,
 )
 from caraway_core.ids import TableName
-from caraway_core.protocols.results import ChunkInfo
+from caraway_core.protocols.results import ChunkInfo, ResultStore
+from caraway_core.tables import StoredTable
 from caraway_engine.held import Chunk
 from caraway_engine.stored import Wanted
 from caraway_executor.fresh import FreshChunks
@@ -52,7 +53,8 @@ class KeptChunks:
         self._fresh = FreshChunks()
         room.reclaim = self._reclaim
         self._held: weakref.WeakValueDictionary[str, Chunk] = weakref.WeakValueDictionary()
-        self._reading: dict[str, asyncio.Task[Chunk]] = {}
+        # By place as well: a copy of a damaged chunk has the same checksum.
+        self._reading: dict[tuple[str, str], asyncio.Task[Chunk]] = {}
 
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         return self._held.get(chunk.sha256)
@@ -83,6 +85,31 @@ class KeptChunks:
         if self.held(chunk) is None and has_room and self._room.take(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
 
+    async def put_back(self, wanted: Wanted) -> int:
+        """Store chunks again that are here and are damaged where they are stored; count them.
+
+        Raises:
+            CarawayError: the store cannot be opened, or takes nothing.
+        """
+        store = await self._stores.at(wanted.spec.place)
+        count = 0
+        for chunk in wanted.chunks:
+            key = chunk.key or wanted.spec.key
+            rows = await self._copied(wanted.spec, chunk)
+            if rows and not await _is_whole(store, key, chunk):
+                # The same rows give the same bytes, and so the name that versions know.
+                stored = await store.write_chunk(key, chunk.index, rows[0].schema, rows)
+                count += stored.sha256 == chunk.sha256
+        return count
+
+    async def _copied(self, spec: StoredTable, chunk: ChunkInfo) -> Sequence[pa.RecordBatch] | None:
+        """Return the rows of a chunk that is here in another place than its store."""
+        if spec.is_mapped:
+            # What is held may be the very file that is damaged.
+            return await asyncio.to_thread(self._mapped.copy_of, chunk)
+        known = self.held(chunk)
+        return known.batches if known is not None else None
+
     def _reclaim(self) -> None:
         self._fresh.clear()
 
@@ -101,11 +128,12 @@ class KeptChunks:
     async def _chunk(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
         if (known := self.held(chunk)) is not None:
             return known
-        reading = self._reading.get(chunk.sha256)
+        place = chunk.key or wanted.spec.key, chunk.sha256
+        reading = self._reading.get(place)
         if reading is None:
             reading = tasks.begin(self._read(wanted, chunk))
-            self._reading[chunk.sha256] = reading
-            reading.add_done_callback(lambda _: self._reading.pop(chunk.sha256, None))
+            self._reading[place] = reading
+            reading.add_done_callback(lambda _: self._reading.pop(place, None))
         # Shielded: others may wait for the same chunk.
         return await asyncio.shield(reading)
 
@@ -195,6 +223,15 @@ class KeptChunks:
             f"limit is {limit} MiB. Accelerate fewer columns or rows, add executors, or give them "
             "more memory."
         )
+
+
+async def _is_whole(store: ResultStore, key: str, chunk: ChunkInfo) -> bool:
+    try:
+        async for _ in store.read_chunk(key, chunk):
+            pass
+    except DamagedChunkError:
+        return False
+    return True
 
 
 def _unreadable(table: TableName, exc: CarawayError) -> CarawayError:

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import TypeVar
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -29,7 +30,7 @@ from caraway_engine import processes
 from caraway_engine.contexts import EngineSettings, Pools
 from caraway_engine.held import Chunk
 from caraway_engine.sessions import Session
-from caraway_engine.stored import ChunksAwayError, Version
+from caraway_engine.stored import ChunksAwayError, Version, Wanted
 from caraway_engine.streams import EngineStream
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.kept_sessions import Kept
@@ -70,6 +71,8 @@ class LocalExecutor:
         self._prepared: Session | None = None
         self._kept: Mapping[CatalogVersion, Kept] = {}
         self._coming: dict[TableName, Version] = {}
+        # Shares of a version that are loaded at the same time belong to one and the same.
+        self._loading: WeakValueDictionary[tuple[TableName, str], Version] = WeakValueDictionary()
         # Catalogs are published by threads, while the loop loads versions and forgets them.
         self._moving = Lock()
         self._products = Products(max(1, settings.target_partitions - 1))
@@ -160,6 +163,14 @@ class LocalExecutor:
                 self._coming[table] = version
         return rows
 
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Store chunks of a version again that are here and damaged where they are stored.
+
+        Returns how many. Raises CarawayError where the store takes nothing.
+        """
+        chunks = (*spec.chunks, *(entry.chunk for entry in log))
+        return await self._chunks.put_back(Wanted(table, spec, chunks))
+
     def forget(self, table: TableName) -> None:
         """Let go of a version that was loaded and that no catalog names."""
         with self._moving:
@@ -182,10 +193,12 @@ class LocalExecutor:
 
     def _version(self, table: TableName, spec: StoredTable) -> Version:
         current = self._session.versions.by_name.get(table) if self._session else None
-        for known in (current, self._coming.get(table)):
+        for known in (current, self._coming.get(table), self._loading.get((table, spec.key))):
             if known is not None and known.spec == spec:
                 return known
-        return Version(table, spec, self._settings.target_partitions)
+        made = Version(table, spec, self._settings.target_partitions)
+        self._loading[table, spec.key] = made
+        return made
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         if statement.catalog_version is not None:

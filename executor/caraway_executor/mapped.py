@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from caraway_core import disks
-from caraway_core.errors import ResultStoreError
+from caraway_core.errors import CarawayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_plugins.stores import chunks
 from caraway_plugins.stores.durable import sync_folder
@@ -82,6 +82,19 @@ class MappedChunks:
             pass  # It is not here yet, or it was damaged here.
         await self._copy(store, path, key, chunk)
         return await asyncio.to_thread(self._mapped, path, key, chunk)
+
+    def copy_of(self, chunk: ChunkInfo) -> Sequence[pa.RecordBatch] | None:
+        """Return the rows of a copy in the folder of the executor, if one is there and whole."""
+        if self._folder is None:
+            return None
+        self._open()
+        path = self._folder / chunks.file_name(0, chunk.sha256)
+        # Checked again: the disk may have damaged it since.
+        self._known.discard(path)
+        try:
+            return self._mapped(path, "", chunk)
+        except CarawayError:
+            return None
 
     def _mapped(self, path: Path, key: str, chunk: ChunkInfo) -> Sequence[pa.RecordBatch]:
         try:

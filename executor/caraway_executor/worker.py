@@ -112,6 +112,13 @@ class Worker:
         loading = self._load(origin, table, spec, pieces, log)
         return await self._work(new_query_id(), origin, loading)
 
+    async def put_back(
+        self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
+    ) -> int:
+        """Store chunks again that are damaged where they are stored. See `LocalExecutor`."""
+        putting = self._catalogs.executor(origin).put_back(table, spec, log)
+        return await self._work(new_query_id(), origin, putting)
+
     def forget(self, origin: str, table: TableName) -> None:
         """Let go of a version that was loaded and that will not be used."""
         self._catalogs.executor(origin).forget(table)

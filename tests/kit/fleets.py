@@ -97,6 +97,16 @@ class FakeFleet:
     ) -> int:
         raise NotImplementedError
 
+    async def put_back(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        log: Log = (),
+    ) -> int:
+        raise NotImplementedError
+
     async def probe(self, executor_id: ExecutorId) -> None:
         executor = await self._reached(executor_id)
         executor.probes += 1

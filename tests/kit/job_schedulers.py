@@ -166,6 +166,9 @@ class GatedDispatch:
             raise self.fails_to_load.pop(0)
         return await self._inner.load(table, spec, log)
 
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        return await self._inner.put_back(table, spec, log)
+
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._inner.follow(spec, log)
 

@@ -184,6 +184,10 @@ class Executor(Protocol):
         """
         ...
 
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Store chunks again that are here and damaged in their store; count them."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -223,6 +227,16 @@ class Dispatch(Protocol):
 
         Raises:
             QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
+        """
+        ...
+
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        """Have executors store chunks again that they have and that are damaged in their store.
+
+        Returns how many were stored.
+
+        Raises:
+            CarawayError: the store takes nothing.
         """
         ...
 

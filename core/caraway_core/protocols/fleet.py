@@ -246,6 +246,20 @@ class Fleet(Protocol):
         """
         ...
 
+    async def put_back(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        log: Log = (),
+    ) -> int:
+        """Have the executor store chunks again that it has and that are damaged in their store.
+
+        Returns how many it stored.
+        """
+        ...
+
     async def probe(self, executor_id: ExecutorId) -> None:
         """Have the executor run a fragment, which is what makes it ready."""
         ...

@@ -28,6 +28,7 @@ from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.ingesting import Ingest, StreamStoppedError, Upon
 from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.reloading import Plan
+from caraway_scheduler.acceleration.repairing import Repairing
 from caraway_scheduler.acceleration.snapshotting import Snapshotting
 from caraway_scheduler.acceleration.upkeep import Upkeep
 
@@ -78,6 +79,8 @@ class Accelerated:
         self._tasks = tasks.Tasks()
         self._is_following = False
         self._predecessor: Accelerated | None = None
+        self._repairing = Repairing(head, keeper, snapshotting, plan.settings.refresh_mode)
+        self._repair: asyncio.Task[None] | None = None
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
         self.upkeep = Upkeep(head, plan.recipe, results, every_s)
@@ -163,6 +166,17 @@ class Accelerated:
         """Readers see another state."""
         if self._snapshotting is not None:
             self._snapshotting.news()
+
+    def damaged(self) -> None:
+        """Repair stored rows that cannot be read, unless that is under way."""
+        is_under_way = self._repair is not None and not self._repair.done()
+        if not is_under_way and not self.keeper.state.damaged:
+            self._repair = self._tasks.spawn(
+                self._repairing.run(),
+                "repair stored rows",
+                partial(self._failed, "repair its stored rows"),
+                dataset=self.plan.name,
+            )
 
     async def _keep(self) -> None:
         if self._snapshotting is not None:

@@ -159,9 +159,9 @@ class Keeper:
             self._noted.add(seen)
             self._events.put_nowait(seen)
 
-    def damaged(self, reason: str) -> None:
-        """Stored rows cannot be read: have them loaded again, or tell why not."""
-        self._events.put_nowait(events.Damaged(reason))
+    def note(self, event: events.OfRows) -> None:
+        """Take in what becomes of stored rows."""
+        self._events.put_nowait(event)
 
     def fail(self, message: str) -> None:
         """Tell why the dataset has no rows, though nothing is refreshed."""

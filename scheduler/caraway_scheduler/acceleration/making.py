@@ -81,6 +81,14 @@ class Maker:
             self._on_damaged(exc.table)
             raise
 
+    async def put_back(self, name: TableName, table: StoredTable, log: Log) -> int:
+        """Store damaged chunks of a version again, where an executor has their rows; count them.
+
+        Raises:
+            CarawayError: the store takes nothing.
+        """
+        return await self._dispatch.put_back(name, table, log)
+
     def follow(self, table: StoredTable, log: Log) -> None:
         """Have statements read a version with this log from now on."""
         self._dispatch.follow(table, log)
@@ -145,6 +153,9 @@ class Maker:
 
             try:
                 answer = await storing.store(self._dispatch, new_query_id(), statement, told)
+            except DatasetDamagedError as exc:
+                self._on_damaged(exc.table)
+                raise
             except (AnswerCutError, CatalogMovedError, OverloadedError, ShuttingDownError):
                 if attempt == _TRIES:
                     raise

@@ -101,6 +101,18 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
+class Mended:
+    """The rows that could not be read are there again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """There is no copy of the rows that cannot be read; `reason` is for users."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Configured:
     """The settings changed; `refreshes` when what is loaded no longer fits them."""
 
@@ -111,7 +123,10 @@ class Configured:
 OfRun = Began | Progressed | Succeeded | Failed | Cancelled
 """What a run reports; the last three end it."""
 
-Event = Asked | Due | RetryDue | Seen | Damaged | Configured | OfRun
+OfRows = Damaged | Mended | Lost
+"""What becomes of rows that are stored."""
+
+Event = Asked | Due | RetryDue | Seen | OfRows | Configured | OfRun
 
 
 @dataclass(frozen=True, slots=True)

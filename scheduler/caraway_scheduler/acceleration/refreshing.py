@@ -83,7 +83,11 @@ def apply(state: Refreshes, event: Event) -> Outcome:
         case events.Seen(version):
             return _show(state, version)
         case events.Damaged(reason):
-            return _repaired(state, reason)
+            return replace(state, damaged=state.damaged or reason), ()
+        case events.Mended():
+            return replace(state, damaged=""), ()
+        case events.Lost(reason):
+            return _reloaded(state, reason)
         case events.Configured():
             return _configured(state, event)
     if state.running is None or state.running.number != event.run:
@@ -121,9 +125,9 @@ def _asked(state: Refreshes, event: events.Asked) -> Outcome:
     return _begin(state, request)
 
 
-def _repaired(state: Refreshes, reason: str) -> Outcome:
-    """Load everything again where the source has it; once, since it is then tried again."""
-    if state.damaged:
+def _reloaded(state: Refreshes, reason: str) -> Outcome:
+    """Load everything again where the source has it, unless a refresh has done so meanwhile."""
+    if not state.damaged:
         return state, ()
     state = replace(state, damaged=reason)
     if not _is_automatic(state.settings):

@@ -388,20 +388,10 @@ class Accelerations:
         )
 
     def damaged(self, name: TableName) -> None:
-        """Stored rows of a dataset cannot be read: load it again if its source has the rows."""
+        """Repair a dataset whose stored rows cannot be read."""
         kept = self._kept.get(name)
-        if kept is None:
-            return
-        logger.error("stored rows of a dataset are damaged", extra={"dataset": name})
-        advice = "they are loaded again from its source"
-        if kept.feed is not None:
-            advice = (
-                "they came as changes, which cannot be loaded again: put the chunks of the result "
-                "store back from a backup, or send the rows again to a dataset of another name"
-            )
-        elif kept.plan.settings.refresh_mode == "disabled":
-            advice = "refreshes are disabled: enable them, so that it is loaded again"
-        kept.keeper.damaged(f"a part of its stored rows is damaged or missing; {advice}")
+        if kept is not None:
+            kept.damaged()
 
     def _tell(self, name: TableName, refreshes: Refreshes, _stored: Stored) -> None:
         error = None

@@ -25,7 +25,7 @@ from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Maker
 from caraway_scheduler.acceleration.recipes import quoted
 from caraway_scheduler.acceleration.version import Part, Version
-from caraway_scheduler.acceleration.versions import Successor
+from caraway_scheduler.acceleration.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
 _KEPT = 2
@@ -105,6 +105,25 @@ class SnapshotStore:
         here = await self._copied(part)
         first = self._head.anew(None, here, document["sql"], _cut(document["cut"]))
         return replace(first, version=replace(first.version, position=document["position"]))
+
+    async def replacement(self, held: HeldVersion) -> Successor | None:
+        """Bring the last snapshot here in place of a version, if it has the very same rows.
+
+        An older one is not taken: readers would lose what they have seen.
+
+        Raises:
+            CarawayError: it cannot be read, or not be stored here.
+        """
+        found = await self._found()
+        if not found:
+            return None
+        document = await self._read(found[-1])
+        same = state_of(held.version), self._head.subject.origin
+        if (document["state"], document["origin"]) != same or held.version.pending:
+            return None
+        part = version_codec.decode_part(document["key"], document["part"].encode())
+        here = await self._copied(part)
+        return self._head.anew(held, here, document["sql"], _cut(document["cut"]))
 
     async def _copied(self, part: Part) -> Part:
         key = making.key_of(self._head.name)

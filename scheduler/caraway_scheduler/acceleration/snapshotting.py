@@ -10,6 +10,7 @@ from caraway_core.manifest.acceleration import Snapshots
 from caraway_scheduler.acceleration import snapshots
 from caraway_scheduler.acceleration.head import Head, MovedError
 from caraway_scheduler.acceleration.snapshots import SnapshotStore
+from caraway_scheduler.acceleration.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
 _CLAIM = "/snapshot"
@@ -50,6 +51,10 @@ class Snapshotting:
                 if self._on_failure != "retry":
                     return
             await asyncio.sleep(_AGAIN_S)
+
+    async def replacement(self, held: HeldVersion) -> Successor | None:
+        """Return the last snapshot as a version. Raises as `SnapshotStore.replacement`."""
+        return await self._store.replacement(held)
 
     async def run(self) -> None:
         """Make snapshots until cancelled."""

@@ -142,13 +142,17 @@ class SourceDispatch:
             QueryError: it cannot be planned or started.
         """
         try:
-            return await self._execute(query_id, statement)
+            stream = await self._execute(query_id, statement)
         except TableNotFoundError as exc:
             raise self.explain_missing(exc) from exc
         except DatasetDamagedError as exc:
-            if self._accelerations is not None:
-                self._accelerations.damaged(exc.table)
+            self._damaged(exc.table)
             raise
+        return stream if getattr(stream, "is_at_end", False) else _Watched(stream, self._damaged)
+
+    def _damaged(self, dataset: TableName) -> None:
+        if self._accelerations is not None:
+            self._accelerations.damaged(dataset)
 
     async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         known = self._accelerations
@@ -234,6 +238,9 @@ class SourceDispatch:
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         return await self._inner.load(table, spec, log)
 
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        return await self._inner.put_back(table, spec, log)
+
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._inner.follow(spec, log)
 
@@ -268,6 +275,26 @@ class _Passed:
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+class _Watched(_Passed):
+    """An answer whose later rows may turn out to be damaged."""
+
+    def __init__(self, stream: BatchStream, on_damaged: Callable[[TableName], None]) -> None:
+        super().__init__(stream)
+        self._on_damaged = on_damaged
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is known already that no more rows will come."""
+        return bool(getattr(self._stream, "is_at_end", False))
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await anext(self._batches)
+        except DatasetDamagedError as exc:
+            self._on_damaged(exc.table)
+            raise
 
 
 class _Inserted(_Passed):

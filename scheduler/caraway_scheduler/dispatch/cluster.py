@@ -172,6 +172,9 @@ class ClusterDispatch:
         """
         return await self._loader.load(table, spec, log)
 
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        return await self._loader.put_back(table, spec, log)
+
     def _accelerated(self) -> list[tuple[TableName, StoredTable, Log]]:
         session = self._local.session
         tables = session.snapshot.tables if session is not None else {}

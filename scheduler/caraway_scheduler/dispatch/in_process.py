@@ -91,6 +91,9 @@ class InProcessDispatch:
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
         return await self._executor.load(table, spec, log)
 
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        return await self._executor.put_back(table, spec, log)
+
     def follow(self, spec: StoredTable, log: Log) -> None:
         # A new mapping each time: statements under way keep theirs.
         others = {key: each for key, each in self._logs.items() if key != spec.key}

@@ -49,6 +49,9 @@ class _Worker(Protocol):
         pieces: Sequence[str] | None = None,
         log: Log = (),
     ) -> int: ...
+    async def put_back(
+        self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
+    ) -> int: ...
     async def probe(self) -> None: ...
     async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page: ...
     async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page: ...
@@ -139,6 +142,18 @@ class InProcessFleet:
     ) -> int:
         return await self._call(
             executor_id, lambda worker: worker.load(origin, table, spec, chunks, log)
+        )
+
+    async def put_back(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        log: Log = (),
+    ) -> int:
+        return await self._call(
+            executor_id, lambda worker: worker.put_back(origin, table, spec, log)
         )
 
     async def probe(self, executor_id: ExecutorId) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from caraway_core.changes import Log
-from caraway_core.errors import ExecutorLostError, ShuttingDownError
+from caraway_core.errors import CarawayError, ExecutorLostError, ShuttingDownError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.tables import StoredTable
@@ -75,6 +75,22 @@ class Loader:
         names = [name for name, ids in held if executor_id in ids]
         if names:
             await self._fleet.load(executor_id, self._origin, table, spec, names, log)
+
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log) -> int:
+        """Have executors store chunks again that are damaged in their store, one after another.
+
+        Raises:
+            CarawayError: the last of those that failed could not do it, and no other could.
+        """
+        count, failure = 0, None
+        for executor_id in self._ready():
+            try:
+                count += await self._fleet.put_back(executor_id, self._origin, table, spec, log)
+            except CarawayError as exc:
+                failure = exc
+        if failure is not None and not count:
+            raise failure
+        return count
 
     async def _loaded(
         self, table: TableName, spec: StoredTable, log: Log, executors: Sequence[ExecutorId]

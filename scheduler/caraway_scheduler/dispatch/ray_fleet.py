@@ -146,6 +146,18 @@ class RayFleet:
         )
         return rows
 
+    async def put_back(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        log: Log = (),
+    ) -> int:
+        peer = self._peer(executor_id)
+        count: int = await self._answer(peer, peer.actor.put_back.remote(origin, table, spec, log))
+        return count
+
     async def probe(self, executor_id: ExecutorId) -> None:
         origin = self._catalog[0].origin if self._catalog else ""
         statement = Statement("SELECT 1", {})
@@ -242,16 +254,20 @@ class RayFleet:
     ) -> Description | None:
         # One question at a time: a process that is stopped would answer all of them at once.
         # An answer that came after an earlier call had given up is old, and asked for again.
-        if peer.asked is None or peer.asked.done():
-            peer.asked = tasks.begin(got(peer.actor.describe.remote(origin, pinned)))
-        done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
-        if not done:
-            return None
         try:
-            return peer.asked.result()
+            if peer.asked is None or peer.asked.done():
+                peer.asked = tasks.begin(got(peer.actor.describe.remote(origin, pinned)))
+            done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
+            return peer.asked.result() if done else None
         except exceptions.RayError as exc:
             self._forget_if_dead(peer, exc)
-            return None
+        except Exception as exc:
+            # Ray gives out a handle without methods where it cannot load the class of an actor.
+            # The others are heard all the same, and this one is looked for again.
+            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:_TOLD_LENGTH]}
+            logger.warning("executor cannot be asked", extra=extra)
+            self._forget(peer)
+        return None
 
     def _peer(self, executor_id: ExecutorId) -> Peer:
         peer = self._peers.get(executor_id)
@@ -308,7 +324,11 @@ class RayFleet:
         # An actor that is only unavailable restarts under the same handle; any other is looked
         # for anew by its name.
         is_dead = isinstance(exc, _DEAD) and not isinstance(exc, exceptions.ActorUnavailableError)
-        if is_dead and self._peers.get(peer.executor_id) is peer:
+        if is_dead:
+            self._forget(peer)
+
+    def _forget(self, peer: Peer) -> None:
+        if self._peers.get(peer.executor_id) is peer:
             del self._peers[peer.executor_id]
             peer.let_go()
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
@@ -16,6 +15,7 @@ logger = logging.getLogger(__name__)
 
 EVERY_S = 1.0
 PREPARE_S = 60.0
+TOO_LATE = "executor is given work before its rows are loaded"
 _PROBE_S = 10.0
 _STOOD_STILL_S = ANSWER_S + 1.0
 """A call that takes longer says nothing of executors, since this process could not listen."""
@@ -163,18 +163,24 @@ class RollCall:
         return {}
 
     async def _prepared(self, executor_id: ExecutorId) -> None:
-        """Have it loaded with what it will be asked for; it becomes ready without, if need be.
+        """Load the rows that an executor will be asked for, for PREPARE_S at most.
 
-        Where no other may work it is needed now: statements load what they read.
+        Where no other executor may work it is needed now: statements load what they read.
         """
         roll = self.roll
         if self._prepare is None or not any(
             state.may_work(roll, record) for record in roll.records.values()
         ):
             return
-        with suppress(TimeoutError):
+        began, extra = self._clock(), {"executor_id": executor_id}
+        try:
             async with asyncio.timeout(PREPARE_S):
                 await self._prepare(executor_id)
+        except TimeoutError:
+            logger.warning(TOO_LATE, extra={**extra, "after_s": PREPARE_S})
+        else:
+            took_s = round(self._clock() - began, 1)
+            logger.info("executor has loaded its rows", extra={**extra, "took_s": took_s})
 
 
 def _view(roll: Roll) -> Mapping[ExecutorId, tuple[str, ...]]:

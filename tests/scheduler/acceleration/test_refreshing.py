@@ -393,19 +393,28 @@ def test_what_holds_after_any_sequence_of_events() -> None:
     )
 
 
-def test_damaged_rows_are_loaded_again_once() -> None:
+def test_damaged_rows_without_a_copy_are_loaded_again_once() -> None:
     damaged, effects = after(LOADED, events.Damaged("a chunk is gone"))
+    assert (refreshing.status(damaged), effects) == ("error", [])
+    reloading, effects = after(damaged, events.Lost("there is no copy"))
     assert effects == [Begin(ONE, "full", None, 0.0)]
-    again, effects = after(damaged, events.Damaged("a chunk is gone"))
-    assert (again, effects) == (damaged, [])
-    mended, _ = after(damaged, events.Succeeded(ONE, 8))
+    again, effects = after(reloading, events.Damaged("a chunk is gone"))
+    assert (again, effects) == (reloading, [])
+    mended, _ = after(reloading, events.Succeeded(ONE, 8))
     assert (mended.damaged, refreshing.status(mended)) == ("", "ready")
+    assert after(mended, events.Lost("there is no copy")) == (mended, [])
+
+
+def test_damaged_rows_of_which_a_copy_is_found_need_no_refresh() -> None:
+    mended, effects = after(LOADED, events.Damaged("a chunk is gone"), events.Mended())
+    assert (mended, effects) == (LOADED, [])
 
 
 def test_damaged_rows_that_cannot_be_loaded_again_are_an_error() -> None:
     settings = Settings(refresh_mode="changes")
-    damaged, effects = after(replace(LOADED, settings=settings), events.Damaged("gone"))
+    found, lost = events.Damaged("gone"), events.Lost("no copy")
+    damaged, effects = after(replace(LOADED, settings=settings), found, lost)
     assert effects == []
-    assert refreshing.status(damaged) == "error"
-    failed, _ = after(LOADED, events.Damaged("gone"), events.Failed(ONE, "the source is away"))
+    assert (refreshing.status(damaged), damaged.damaged) == ("error", "no copy")
+    failed, _ = after(LOADED, found, lost, events.Failed(ONE, "the source is away"))
     assert refreshing.status(failed) == "error"
