@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+WORKERS ?= 2
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
@@ -24,8 +25,9 @@ examples/data/.made: $(VENV)/.installed examples/make_data.py
 run: setup
 	$(BIN)/caraway run $(MANIFEST)
 
+# Two processes; the tests of one module stay in one, in their order.
 test: setup
-	$(PYTEST) -m "not full"
+	$(PYTEST) -m "not full" -n $(WORKERS) --dist loadfile
 
 test-cluster: setup
 	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py

@@ -73,8 +73,9 @@ async def child(api: Emulator, folder: Path) -> AsyncIterator[Child]:
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stderr is not None
+    reading: asyncio.Task[bytes] | None = None
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             # It says so in its first line, or ends.
             started = json.loads(await process.stderr.readline())
         reading = asyncio.create_task(process.stderr.read())
@@ -83,7 +84,8 @@ async def child(api: Emulator, folder: Path) -> AsyncIterator[Child]:
         if process.returncode is None:
             process.kill()
         await process.wait()
-        await reading
+        if reading is not None:
+            await reading
 
 
 def managed(api: Emulator) -> Controllers:

@@ -111,7 +111,9 @@ async def test_body_that_is_not_what_it_says_is_400(
     assert caught.value.status == 400
 
 
-@pytest.mark.parametrize("many", [gzip.compress(b"x"), zstandard.compress(b"x")])
+@pytest.mark.parametrize(
+    "many", [gzip.compress(b"x"), zstandard.compress(b"x")], ids=["gzip", "zstd"]
+)
 async def test_endless_small_parts_are_refused(many: bytes) -> None:
     encoding = "gzip" if many[0] == 0x1F else "zstd"
     receive = parts({"type": "http.request", "body": many * 1_001})

@@ -21,7 +21,7 @@ from caraway_core.errors import (
 from caraway_core.ids import JobId
 from tests.kit.deadlines import eventually
 from tests.kit.disks import disk_with_room_for
-from tests.kit.job_schedulers import ADA, BOB, MortalStore, site
+from tests.kit.job_schedulers import ADA, BOB, MortalStore, Site, site
 
 NUMBERS = "SELECT value AS n FROM generate_series(1, 25000)"
 
@@ -62,6 +62,15 @@ async def test_parameters_are_bound(tmp_path: Path) -> None:
         assert (await one.rows(job)).to_pylist() == [{"a": 42, "b": "x"}]
 
 
+async def nothing_is_left(place: Site) -> None:
+    """A job has ended before its chunks are removed."""
+
+    async def look() -> bool:
+        return not list(place.results.glob("[!.]*"))
+
+    await eventually(look, "no result is left")
+
+
 @pytest.mark.parametrize(
     ("sql", "parameters", "code", "text"),
     [
@@ -89,7 +98,7 @@ async def test_statement_that_fails_says_why(
         assert job.error is not None
         assert job.error.code == code
         assert re.search(text, job.error.message), job.error.message
-        assert not list(place.results.glob("[!.]*"))
+        await nothing_is_left(place)
 
 
 async def test_answer_over_maximum_size_fails_and_leaves_nothing(tmp_path: Path) -> None:
@@ -99,7 +108,7 @@ async def test_answer_over_maximum_size_fails_and_leaves_nothing(tmp_path: Path)
         assert job.error is not None
         assert job.error.code == "EXECUTION_FAILED"
         assert "maximum_size" in job.error.message
-        assert not list(place.results.glob("[!.]*"))
+        await nothing_is_left(place)
 
 
 async def test_job_stops_at_its_time_limit(tmp_path: Path) -> None:
@@ -346,10 +355,7 @@ async def test_expired_answer_is_closed_and_removed(tmp_path: Path) -> None:
 
         await eventually(closed, "the job is closed")
 
-        async def gone() -> bool:
-            return not list(place.results.glob("[!.]*"))
-
-        await eventually(gone, "its answer is removed")
+        await nothing_is_left(place)
         assert await one.jobs.desk.list(ADA.id, None, 10) == []
         assert [each.job_id for each in await one.jobs.desk.list(ADA.id, "CLOSED", 10)] == [
             job.job_id
