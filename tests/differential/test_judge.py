@@ -19,7 +19,6 @@ from tests.kit import generating
 _ANY = "any rows are right"
 _LANGUAGE = "the languages differ"
 _JUDGE = "DuckDB is wrong or less exact"
-_OURS = "the engine is wrong, see decision 0022"
 DIFFERENT = {
     "array_agg sorted by a function around it": _LANGUAGE,  # where NULL is sorted
     "aggregate of an expression": _JUDGE,  # averages of decimals are doubles
@@ -41,7 +40,6 @@ DIFFERENT = {
     "group by a local day": _LANGUAGE,
     "timestamp arithmetic": _LANGUAGE,
     "arithmetic of zoned timestamps over a change of clocks": _LANGUAGE,
-    "interval compared": _OURS,
     "lists compared": _LANGUAGE,
     "information schema of a table": _LANGUAGE,
     "columns that are capital, spaced or dotted": _LANGUAGE,  # names differ by case only here

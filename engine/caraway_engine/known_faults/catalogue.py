@@ -93,6 +93,12 @@ FAULTS = (
         Remedy.REWRITTEN,
     ),
     Fault(
+        "intervals-by-parts",
+        "Intervals are compared by months, then days, then the rest: the difference of two moments "
+        "is less than any days.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
         "lists-with-null",
         "IN and NOT IN over lists that hold columns are put together as if none of them was NULL.",
         Remedy.REWRITTEN,

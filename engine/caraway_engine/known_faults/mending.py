@@ -36,7 +36,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
     "sum", "min", "max", "over", "exists", "in", "any", "some", "all", "using", "natural",
-    "distinct", "random", "uuid", "offset", "timestamptz", "zone", "timestamp",
+    "distinct", "random", "uuid", "offset", "timestamptz", "zone", "timestamp", "interval",
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
@@ -71,6 +71,7 @@ _GUARDS: tuple[Guard, ...] = (overflow.guard,)
 _REMEDIES: tuple[Guard, ...] = (
     subqueries.mend,
     moments.mend,
+    moments.mend_lengths,
     joining.mend_using,
     floats.mend_extremes,
     floats.mend_zeros,
@@ -168,7 +169,9 @@ def mend(
     for scope in list(scopes.scopes(statements[0])):
         names = _Names(scope, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
-        types.of(scope, [*overflow.candidates(scope), *floats.candidates(scope)])
+        types.of(scope, [
+            *overflow.candidates(scope), *floats.candidates(scope), *moments.candidates(scope)
+        ])  # fmt: skip
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_null_equality:
             is_needed |= joining.mend_equalities(scope)

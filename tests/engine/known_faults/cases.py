@@ -235,6 +235,23 @@ CASES = (
         (1,),
     ),
     answered(
+        "intervals-by-parts",
+        "SELECT id FROM moments WHERE at - TIMESTAMP '2024-05-01T00:00:00' > INTERVAL '30 days'",
+        (1,), (2,),
+    ),
+    answered(
+        "intervals-by-parts",
+        "SELECT id FROM moments WHERE at - TIMESTAMP '2024-05-01T00:00:00.5' BETWEEN "
+        "INTERVAL '1 day' AND INTERVAL '31 days 10 hours'",
+        (1,),
+    ),
+    answered("intervals-by-parts", "SELECT INTERVAL '1 month' > INTERVAL '40 days'", (False,)),
+    answered(
+        "intervals-by-parts",
+        "SELECT v FROM t WHERE v = 10 AND INTERVAL '24 hours' IN (INTERVAL '1 day')",
+        (10,),
+    ),
+    answered(
         "lists-with-null",
         "SELECT s, y FROM texts WHERE s IN ('a', y) AND s NOT IN (y, 'b')",
         ("a", "c"),

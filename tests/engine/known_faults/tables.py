@@ -56,6 +56,7 @@ def tables() -> dict[str, pa.Table]:
         "texts": pa.table({"s": ["a", "a"], "y": pa.array([None, "c"], pa.string())}),
         "moments": pa.table({
             "id": pa.array([1, 2], pa.int64()),
+            "at": pa.array([dt.datetime(2024, 6, 1, 10), dt.datetime(2024, 6, 1, 14)]),
             "ny": pa.array([dt.datetime(2024, 6, 1, 10), dt.datetime(2024, 6, 1, 14)]).cast(
                 pa.timestamp("us", "UTC")
             ).cast(pa.timestamp("us", "America/New_York")),
