@@ -11,9 +11,8 @@ _COLUMNS = ("Identifier", "CompoundIdentifier")
 
 def named(tree: Tree) -> Iterator[Tree]:
     """Yield a copy of each column that a tree names."""
-    for each in syntax.inside(tree):
-        if syntax.kind(each) in _COLUMNS:
-            yield syntax.copied(each)
+    for each in _columns(tree, into_aggregates=True):
+        yield syntax.copied(each)
 
 
 def spelling(column: Tree) -> list[str]:
@@ -65,6 +64,10 @@ def _not_named(columns: Iterable[Tree], names: set[str]) -> Iterator[Tree]:
 
 def outside_aggregates(tree: Tree) -> Iterator[Tree]:
     """Yield the columns of a tree; of aggregates only those that they sort by."""
+    return _columns(tree, into_aggregates=False)
+
+
+def _columns(tree: Tree, *, into_aggregates: bool) -> Iterator[Tree]:
     waiting = [tree]
     while waiting:
         each = waiting.pop()
@@ -75,16 +78,17 @@ def outside_aggregates(tree: Tree) -> Iterator[Tree]:
         if syntax.kind(each) in _COLUMNS:
             yield each
         elif syntax.kind(each) == "Function":
-            waiting += _of_function(each)
+            waiting += _of_function(each, into_aggregates=into_aggregates)
         else:
             waiting += [part for key, part in each.items() if key not in ("alias", "data_type")]
 
 
-def _of_function(call: Tree) -> list[Tree]:
+def _of_function(call: Tree, *, into_aggregates: bool) -> list[Tree]:
+    """Return the parts of a call that may name columns; its own name is none."""
     function = call["Function"]
     is_aggregate = syntax.function_name(call) in scopes.AGGREGATES and not syntax.is_windowed(call)
-    if is_aggregate and syntax.function_name(call) != "grouping":
-        given = function["args"]
-        clauses = given["List"]["clauses"] if syntax.kind(given) == "List" else []
-        return [*clauses, function["within_group"]]
-    return [function["args"], function["filter"], function["over"]]
+    if into_aggregates or not is_aggregate or syntax.function_name(call) == "grouping":
+        return [function["args"], function["filter"], function["over"], function["within_group"]]
+    given = function["args"]
+    clauses = given["List"]["clauses"] if syntax.kind(given) == "List" else []
+    return [*clauses, function["within_group"]]

@@ -81,7 +81,9 @@ class _Look:
             case "Projection" | "Aggregate":
                 self._group(node, constants, is_sorted)
                 constants = self._computed(node, constants)
-            case "Union" | "Values" | "EmptyRelation":
+            case "Union":
+                constants = self._united(raw, [names for names, _ in below])
+            case "Values" | "EmptyRelation":
                 constants = frozenset(self._names(raw))
         return constants, is_sorted
 
@@ -106,6 +108,17 @@ class _Look:
             return constants
         pairs = zip(names, made, strict=False)
         return frozenset(name for name, each in pairs if _columns([each]) <= constants)
+
+    def _united(self, raw: Any, below: Sequence[frozenset[str]]) -> frozenset[str]:
+        """Return the columns of a UNION that are constant on one of its sides."""
+        names, sides = self._names(raw), zip(raw.inputs(), below, strict=True)
+        return frozenset(
+            name
+            for side, constants in sides
+            if constants
+            for name, own in zip(names, self._names(side), strict=False)
+            if own in constants
+        )
 
     def _names(self, raw: Any) -> list[str]:
         frame = self._context.create_dataframe_from_logical_plan(LogicalPlan(raw))

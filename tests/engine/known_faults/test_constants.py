@@ -46,6 +46,12 @@ def context(tmp_path: Path) -> SessionContext:
             set(),
         ),
         (f"SELECT o.c {OUTER} WHERE o.c = 5", set(), set()),
+        (
+            "SELECT o.a FROM many t LEFT JOIN (SELECT k AS b, c AS a FROM named WHERE c = 5 "
+            "UNION ALL SELECT v, k FROM many) o ON t.k = o.b",
+            {"a"},
+            set(),
+        ),
         ("SELECT o.c FROM many t JOIN named o ON t.k = o.k AND o.c = 5", set(), set()),
         ("SELECT c, k FROM named WHERE c = 5 GROUP BY ROLLUP (c, k)", set(), {"c"}),
     ],
@@ -63,6 +69,11 @@ def test_only_what_may_be_constant_is_found(
         (f"SELECT o.c, count(*) {OUTER} AND o.c = 5 GROUP BY o.c", {(5, 40000), (None, 20000)}),
         (f"SELECT c + 1 AS c, count(*) {OUTER} AND c = 5 GROUP BY c", {(6, 40000), (None, 20000)}),
         (f"SELECT c AS z, count(*) {OUTER} AND c = 5 GROUP BY z", {(5, 40000), (None, 20000)}),
+        (
+            "SELECT c, count(*) FROM many t LEFT JOIN named o ON coalesce(t.k, 0) = abs(o.k) "
+            "AND o.c = 5 GROUP BY c",
+            {(5, 40000), (None, 20000)},
+        ),
         (f"SELECT DISTINCT * {OUTER} AND o.c = 5 WHERE v > 9 AND v < 0", set()),
         (f"SELECT DISTINCT o.c, o.k {OUTER} AND o.c = 5", {(5, 1), (5, 2), (None, None)}),
         (
