@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.chaos.harming import Harm
+from tests.kit.chaos.harming import RECOVERY_S, Harm
 from tests.kit.chaos.keeping import kept_cluster
 from tests.kit.chaos.load import LENGTH_S, SEED, Load, manifest
 from tests.kit.chaos.sending import wait
@@ -28,7 +28,7 @@ def test_what_is_acknowledged_outlives_any_process(tmp_path: Path, kind: str) ->
             with load.at_work():
                 wait(3)
                 harm.go_on(getattr(harm, kind)(), LENGTH_S)
-            keeper.until_ready(180)
+            keeper.until_ready(RECOVERY_S)
             findings = load.check()
     finally:
         print(f"\n{kind}, seed {SEED}: {load.figures()}")

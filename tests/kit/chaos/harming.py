@@ -14,7 +14,8 @@ from tests.kit.ray_cluster import ACTOR
 BETWEEN_S = (1.0, 4.0)
 PAUSE_S = (0.5, 14.0)
 """Claims last 10 s, and Ray misses a node after 8: some pauses look like deaths."""
-RECOVERY_S = 180.0
+RECOVERY_S = 600.0
+"""Where processes start slowly, Ray gives up a start after 15 s and is started again."""
 ROLLOUT = ("e1", *SCHEDULERS, "e2", VALKEY, STORE, HEAD)
 """The order in which the operator replaces pods."""
 _CHILDREN = (

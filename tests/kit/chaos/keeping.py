@@ -95,7 +95,7 @@ class Keeper:
         self._begin(STORE)
         for name in SCHEDULERS:
             self._begin(name)
-        self.until_ready(180)
+        self.until_ready(START_S)
         names = (*SCHEDULERS, *EXECUTORS, STORE, HEAD, VALKEY)
         threads = [threading.Thread(target=self._keep, args=(name,)) for name in names]
         for thread in threads:

@@ -14,7 +14,7 @@ import httpx
 
 from tests.kit.deadlines import until
 
-PATIENCE_S = 180.0
+PATIENCE_S = 600.0
 """How long a write is sent again: also after the last fault."""
 _ANSWER_S = 15.0
 _REFUSALS = (400, 403, 404, 409, 413, 415, 422)
