@@ -34,10 +34,18 @@ class DataDirectory:
     @property
     def node_id(self) -> NodeId:
         """An id that stays the same over restarts."""
-        file = self.path / "node-id"
-        if not file.exists():
-            file.write_text(str(uuid.uuid4()))
-        return NodeId(file.read_text().strip())
+        file, draft = self.path / "node-id", self.path / "node-id.draft"
+        try:
+            # An empty one was left by a process that met a full disk.
+            if not file.exists() or not file.read_text().strip():
+                draft.write_text(str(uuid.uuid4()))
+                draft.rename(file)
+            return NodeId(file.read_text().strip())
+        except OSError as exc:
+            raise CarawayError(
+                f"cannot write to the data directory '{self.path}': {exc.strerror}; free space "
+                "there, or choose another one with --data-dir DIR"
+            ) from exc
 
     def __enter__(self) -> Self:
         try:

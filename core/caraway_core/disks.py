@@ -1,12 +1,15 @@
 """Turns failures of disks into errors of ours: a disk without room, and one that fails."""
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from caraway_core.errors import DiskFullError, ResultStoreAwayError
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_LEAST_BYTES = 64 * 1024
 
 
 def is_full(exc: OSError) -> bool:
@@ -36,3 +39,12 @@ def failure(what: str, exc: OSError) -> DiskFullError | ResultStoreAwayError:
     if is_full(exc):
         return DiskFullError(f"{what}: {cause}; free or add space there, then send it again")
     return ResultStoreAwayError(f"{what}: {cause}; check the disk and the rights there")
+
+
+def has_no_room(folder: Path) -> bool:
+    """Return whether the disk of a folder has less room than a file of any use takes."""
+    try:
+        free = os.statvfs(folder)
+    except OSError:
+        return False
+    return free.f_bavail * free.f_frsize < _LEAST_BYTES

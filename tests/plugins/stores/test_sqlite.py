@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from caraway_core import disks
 from caraway_core.errors import CarawayError, StateAwayError, StateFullError
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores import watching
@@ -157,6 +158,39 @@ async def test_full_disk_fails_the_write_and_keeps_the_store(tmp_path: Path) -> 
     assert await store.get("a") == Entry("a", b"1", revision or 0)
     assert await store.append("log", b"x") == 0
     await store.aclose()
+
+
+async def test_store_opens_on_a_full_disk_with_the_room_that_it_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, kept, prepare = tmp_path / "state.db", tmp_path / "state.db-reserve", file._prepare
+    store = SqliteStateStore(path)
+    revision = await store.compare_and_set("a", b"1", expected=None)
+    await store.aclose()
+    assert kept.stat().st_blocks * 512 >= file.RESERVES_BYTES[0]
+
+    def has_room(connection: sqlite3.Connection, path: Path) -> None:
+        if kept.exists():
+            raise sqlite3.OperationalError("disk I/O error")
+        prepare(connection, path)
+
+    monkeypatch.setattr(file, "_prepare", has_room)
+    monkeypatch.setattr(file, "reserve", lambda _path: None)
+    again = SqliteStateStore(path)
+    assert await again.get("a") == Entry("a", b"1", revision or 0)
+    await again.aclose()
+
+
+def test_full_disk_is_named_where_sqlite_speaks_of_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = sqlite3.OperationalError("disk I/O error")
+    failed.sqlite_errorcode = sqlite3.SQLITE_IOERR | (19 << 8)
+    with pytest.raises(StateAwayError, match="check the disk"), errors.explained(tmp_path / "s"):
+        raise failed
+    monkeypatch.setattr(disks, "has_no_room", lambda folder: folder == tmp_path)
+    with pytest.raises(StateFullError, match="free space"), errors.explained(tmp_path / "s"):
+        raise failed
 
 
 def test_each_outside_cause_has_advice() -> None:

@@ -67,8 +67,12 @@ def explained(path: Path) -> Iterator[None]:
         # Extended codes carry the primary one in the low byte; errors of the sqlite3 module
         # itself carry none.
         code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        text = _worded(path, str(exc), _ADVICE.get(code, _UNKNOWN))
-        if code == sqlite3.SQLITE_FULL:
+        # SQLite says "disk I/O error" where it cannot make the files beside its own.
+        is_full = code == sqlite3.SQLITE_IOERR and disks.has_no_room(path.parent)
+        is_full = is_full or code == sqlite3.SQLITE_FULL
+        advice = _FULL if is_full else _ADVICE.get(code, _UNKNOWN)
+        text = _worded(path, str(exc), advice)
+        if is_full:
             raise StateFullError(text) from exc
         raise (StateAwayError if code in _PASSING else CarawayError)(text) from exc
     except OSError as exc:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from caraway_core.errors import CarawayError
 
+RESERVES_BYTES = (256 * 1024, 128 * 1024, 64 * 1024)
+"""How much room is kept: the first size that fits. The files beside the store need 45 KiB."""
 BUSY_TIMEOUT_S = 30.0
 APPLICATION_ID = int.from_bytes(b"CRWY")
 FORMAT_VERSION = 1
@@ -41,12 +43,50 @@ def open_file(path: Path) -> sqlite3.Connection:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with _alone(path):
-        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
         try:
-            _prepare(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+            connection = _opened(path)
+        except sqlite3.OperationalError:
+            # The disk may be full: SQLite makes two files beside the store when it opens it.
+            if not _release(path):
+                raise
+            connection = _opened(path)
+        reserve(path)
+    return connection
+
+
+def reserve(path: Path) -> None:
+    """Keep some room for the next time that the store is opened, if there is any."""
+    file = _reserve_of(path)
+    if file.exists():
+        return
+    for size_bytes in RESERVES_BYTES:
+        try:
+            with file.open("xb") as handle:
+                os.posix_fallocate(handle.fileno(), 0, size_bytes)
+            return
+        except OSError:
+            file.unlink(missing_ok=True)
+
+
+def _release(path: Path) -> bool:
+    """Give the reserved room away; return whether there was some."""
+    file = _reserve_of(path)
+    was_there = file.exists()
+    file.unlink(missing_ok=True)
+    return was_there
+
+
+def _reserve_of(path: Path) -> Path:
+    return path.with_name(path.name + "-reserve")
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    try:
+        _prepare(connection, path)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 

@@ -45,13 +45,18 @@ class Lane:
         if self._is_closed:
             return
         self._is_closed = True
-        closing = self._thread.submit(self._work, sqlite3.Connection.close)
+        closing = self._thread.submit(self._work, self._close)
         self._thread.shutdown(wait=False)
         await asyncio.wrap_future(closing)
 
     def _open(self) -> sqlite3.Connection:
         with errors.explained(self._path):
             return file.open_file(self._path)
+
+    def _close(self, connection: sqlite3.Connection) -> None:
+        connection.close()
+        # The files beside the store are gone now, so there may be room again.
+        file.reserve(self._path)
 
     def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
         # Users read these errors, and have no use for a path of the server.
