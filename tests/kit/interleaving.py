@@ -6,6 +6,7 @@ give the same interleaving, and a property test can search for the one that brea
 """
 
 import asyncio
+import hashlib
 import selectors
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
@@ -206,7 +207,8 @@ class SteppedResults:
         await self._loop.step()
         rows = pa.Table.from_batches(batches, schema)
         self.chunks.setdefault(key, {})[index] = rows
-        return ChunkInfo(index, rows.num_rows, rows.nbytes, f"{key}/{index}")
+        digest = hashlib.sha256(f"{key}/{index}".encode()).hexdigest()
+        return ChunkInfo(index, rows.num_rows, rows.nbytes, digest)
 
     async def read_chunk(self, key: str, chunk: ChunkInfo) -> AsyncIterator[pa.RecordBatch]:
         await self._loop.step()

@@ -1,6 +1,6 @@
 """All that moves the version of a dataset, in two schedulers, in every order.
 
-Feeds, the upkeep, refreshes, snapshots, the removal of what nobody keeps, and schedulers that die
+Feeds, the upkeep, refreshes, statements that last, and schedulers that die
 and come back work on one value of the state store. Every call of a store is a point at which
 another task may go on. Whatever the order: what was acknowledged is read, once, from then on.
 """
