@@ -9,6 +9,7 @@ so a page holds the same whichever scheduler writes it.
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Sequence
 from urllib.parse import quote
 
@@ -16,15 +17,21 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.state import StateStore
 from caraway_scheduler.acceleration.version import Version
 
+logger = logging.getLogger(__name__)
 KEPT_S = 24 * 3600.0
 """How long a page is kept at least."""
 RECENT = 1000
 PAGE = 500
 MOST_PAGES = 400
-"""So many pages are kept of a dataset: 200,000 requests, some 30 MB of memory."""
+"""So many pages count of a dataset: 200,000 requests, some 30 MB of memory.
+
+Beyond that the oldest page is forgotten first, also within KEPT_S, and the log says so. To refuse
+requests instead would hold up every producer of more than two requests a second.
+"""
 _PAGES = "accelerated-requests/"
 _ID = 32
 _TRIES = 5
+_WARNED_S = 3600.0
 
 
 def token(key: str, *content: bytes) -> str:
@@ -45,6 +52,8 @@ class Requests:
 
     def __init__(self, store: StateStore, name: TableName) -> None:
         self._store = store
+        self._name = name
+        self._quiet_until_s = 0.0
         self._prefix = f"{_PAGES}{quote(name, safe='')}/"
         self._pages: dict[int, dict[str, str]] = {}
 
@@ -76,8 +85,19 @@ class Requests:
         """
         if len(version.requests) < RECENT:
             return version.requests, version.request_pages
+        await self._warn_of(version.request_pages - MOST_PAGES)
         await self._write(version.request_pages, version.requests[:PAGE])
         return version.requests[PAGE:], version.request_pages + 1
+
+    async def _warn_of(self, number: int) -> None:
+        """Say that a page is forgotten, if that is before its time."""
+        now_s = asyncio.get_running_loop().time()
+        if number < 0 or now_s < self._quiet_until_s:
+            return
+        if await self._store.get(self._key(number)) is not None:
+            self._quiet_until_s = now_s + _WARNED_S
+            extra = {"dataset": self._name, "requests": MOST_PAGES * PAGE}
+            logger.warning("an Idempotency-Key is known for less than 24 hours", extra=extra)
 
     async def _write(self, number: int, requests: Sequence[str]) -> None:
         value, key = "\n".join(requests).encode(), self._key(number)

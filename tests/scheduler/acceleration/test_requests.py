@@ -70,3 +70,19 @@ async def test_another_body_under_a_key_is_422_on_every_scheduler(tmp_path: Path
         assert await send(one, 2) == 422
         answer = await two.running.sql("SELECT id FROM orders")
         assert answer.json() == [{"id": 1}]
+
+
+async def test_beyond_the_bound_the_oldest_keys_are_forgotten_and_the_log_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, value in (("RECENT", 10), ("PAGE", 5), ("MOST_PAGES", 2)):
+        monkeypatch.setattr(requests, name, value)
+    async with site(tmp_path) as place, place.taking() as one:
+        for n in range(30):
+            await one.apply(changes((n, "x")), requests.token(f"r{n}", b"x"))
+            assert ("known for less" in caplog.text) == (n >= 20)
+        for n in range(10, 30):
+            await one.apply(changes((n, "x")), requests.token(f"r{n}", b"x"))
+        assert await one.ids() == [*range(30)]
+        await one.apply(changes((100, "x")), requests.token("r0", b"x"))
+        assert 100 in await one.ids()
