@@ -22,6 +22,7 @@ from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.making import Stored
 from caraway_scheduler.acceleration.refreshing import Refreshes
 from caraway_scheduler.acceleration.reloading import Plan, Reloading
+from caraway_scheduler.acceleration.turns import Turns
 from caraway_scheduler.acceleration.version import Version
 from caraway_scheduler.acceleration.wishes import Ask
 
@@ -50,12 +51,12 @@ class Keeper:
         self._plan = plan
         self._head = head
         self._tell = tell
-        self._claim = head.claim()
         self._wishes = head.wishes()
         self._asked = ""
         self._configured = plan.settings
         self._noted: set[events.Seen] = set()
-        self._reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
+        reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
+        self._turns = Turns(head, reloading)
         self._clock = clock
         self._counting = counting or Counting()
         self._counted: Counted | None = None
@@ -279,16 +280,8 @@ class Keeper:
         try:
             await asyncio.sleep(begin.delay_s)
             self._counted = self._counting.begin(name, begin.mode)
-            async with asyncio.TaskGroup() as tasks:
-                await self._claim.wait()
-                renewing = tasks.create_task(self._claim.keep())
-                self._events.put_nowait(events.Began(run, 1))
-                number = await self._done_elsewhere(begin)
-                if number is None:
-                    number = await self._make(begin)
-                    await self._wishes.done(begin.ask)
-                ended = events.Succeeded(run, number)
-                renewing.cancel()
+            began = partial(self._events.put_nowait, events.Began(run, 1))
+            ended = events.Succeeded(run, await self._turns.take(begin, began))
         except Exception as exc:
             failure = _first(exc)
             message = failure.message if isinstance(failure, CarawayError) else "internal error"
@@ -299,7 +292,7 @@ class Keeper:
             await self._give_up(begin)
         finally:
             try:
-                await self._claim.release()
+                await self._turns.release()
             finally:
                 self._end(ended)
 
@@ -340,15 +333,6 @@ class Keeper:
                 case events.Cancelled():
                     ended.set_exception(CarawayError("the refresh was stopped"))
 
-    async def _done_elsewhere(self, begin: events.Begin) -> int | None:
-        """Return the version of a refresh that another scheduler did meanwhile."""
-        if not begin.ask or await self._wishes.stands(begin.ask):
-            return None
-        await self._head.look()
-        await self._head.show()
-        shown = self._head.shown
-        return shown.number if shown is not None else None
-
     async def _give_up(self, begin: events.Begin) -> None:
         """Forget a refresh that failed and is not tried again, as its user is told."""
         running = self._state.running
@@ -357,20 +341,6 @@ class Keeper:
                 await self._wishes.done(begin.ask)
             except CarawayError as exc:
                 logger.info("it will be tried again after a restart", extra={"cause": exc.message})
-
-    async def _make(self, begin: events.Begin) -> int:
-        head = self._head
-        # Whoever has the claim builds on what is there now, and takes nothing back that comes
-        # later: an append that was made of an older version would lose what is newer.
-        async with head.moving:
-            await head.look()
-            standing = head.held
-            await head.show()
-        following = await head.loaded(await self._reloading.version(begin, standing))
-        async with head.moving:
-            await head.flip(following)
-            await head.show()
-        return following.version.number
 
     def _progressed(self, stored: Stored) -> None:
         self._stored = stored

@@ -17,7 +17,7 @@ from caraway_core.errors import (
     InvalidRequestError,
     NotFoundError,
 )
-from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.ids import TableName
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
@@ -29,11 +29,11 @@ from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.asking import Asking
 from caraway_scheduler.acceleration.changing import Changeable
 from caraway_scheduler.acceleration.counting import Counting
-from caraway_scheduler.acceleration.freshness import Freshness, Mentions
 from caraway_scheduler.acceleration.head import Head
 from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Upon, Whence
 from caraway_scheduler.acceleration.keeper import Keeper
 from caraway_scheduler.acceleration.making import Maker, Stored
+from caraway_scheduler.acceleration.newest import Newest
 from caraway_scheduler.acceleration.refreshing import Refreshes, status
 from caraway_scheduler.acceleration.snapshots import SnapshotStore
 from caraway_scheduler.acceleration.snapshotting import OnFailure, Snapshotting
@@ -42,7 +42,7 @@ from caraway_scheduler.acceleration.unkept import Unkept
 from caraway_scheduler.acceleration.version import Version
 from caraway_scheduler.acceleration.versions import Versions, name_in
 from caraway_scheduler.catalog.catalog import Catalog
-from caraway_scheduler.catalog.states import DatasetState, ViewState
+from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
@@ -119,11 +119,9 @@ class Accelerations:
         self._asking = Asking(
             self._kept, self._versions, self._maker, catalog.source_schema, is_shared=is_shared
         )
-        self._freshness: Freshness | None = None
+        self._newest: Newest | None = None
         if asks_newest:
-            self._freshness = Freshness(self._versions.revisions, self._reach)
-        self._mentions: tuple[object, Mentions] | None = None
-        self._written: tuple[CatalogVersion, Mentions] | None = None
+            self._newest = Newest(catalog, self._kept, self._versions.revisions)
         self._ending: dict[TableName, Accelerated] = {}
         self._named: set[TableName] = set()
 
@@ -174,18 +172,22 @@ class Accelerations:
             self._snapshotting(head, acceleration),
         )
         self._kept[state.name] = kept
-        self._mentions = None
+        self._changed()
         kept.begin(self._ending.pop(state.name, None))
 
     def end(self, name: TableName) -> None:
         """Keep a dataset no longer."""
         kept = self._kept.pop(name, None)
-        self._mentions = None
+        self._changed()
         if kept is not None:
             kept.cancel()
             self._ending[name] = kept
         self._named.discard(name)
         self._versions.end(name)
+
+    def _changed(self) -> None:
+        if self._newest is not None:
+            self._newest.changed()
 
     def source_loaded(self, name: TableName) -> None:
         kept = self._kept.get(name)
@@ -212,42 +214,16 @@ class Accelerations:
 
         There are none where no other scheduler can change them.
         """
-        if self._freshness is None or not self._kept:
-            return frozenset()
-        views = self._catalog.views
-        if self._mentions is None or self._mentions[0] is not views:
-            self._mentions = views, Mentions(self._kept, _texts(views))
-        return self._mentions[1].of(sql)
+        return self._newest.mentioned(sql) if self._newest is not None else frozenset()
 
     def may_keep(self, sql: str) -> bool:
-        """Return whether an answer may be kept: nobody writes elsewhere to what it was read from.
-
-        What other schedulers write to tables that are not accelerated is not noted anywhere.
-        """
-        if self._freshness is None:
-            return True
-        catalog = self._catalog
-        if self._written is None or self._written[0] != catalog.version:
-            plain = catalog.writable & catalog.datasets.keys() - self._kept.keys()
-            self._written = catalog.version, Mentions(plain, _texts(catalog.views))
-        return not self._written[1].of(sql)
+        """Return whether an answer may be kept: nobody writes elsewhere to what it read."""
+        return self._newest is None or self._newest.may_keep(sql)
 
     async def caught_up(self, sql: str) -> None:
-        """Have a statement read all that was acknowledged before now, by any scheduler.
-
-        Raises:
-            StateAwayError: the state store does not answer in time.
-        """
-        names = self.mentioned(sql)
-        if names and self._freshness is not None:
-            await self._freshness.reach(names)
-
-    async def _reach(self, name: TableName, revision: int) -> None:
-        # One that has ended meanwhile shows nothing; then the next one is to be reached.
-        while revision and (kept := self._kept.get(name)) is not None:
-            await kept.reach(revision)
-            if self._kept.get(name) is kept:
-                return
+        """Have a statement read all that was acknowledged before now. Raises StateAwayError."""
+        if self._newest is not None:
+            await self._newest.caught_up(sql)
 
     async def _follow(self) -> None:
         while True:
@@ -266,8 +242,8 @@ class Accelerations:
     async def aclose(self) -> None:
         for kept in self._kept.values():
             kept.cancel()
-        if self._freshness is not None:
-            await self._freshness.aclose()
+        if self._newest is not None:
+            await self._newest.aclose()
         ending = (*self._kept.values(), *self._ending.values())
         await asyncio.gather(*(kept.ended() for kept in ending))
         self._kept.clear()
@@ -398,10 +374,6 @@ class Accelerations:
         if reason := refreshes.error or refreshes.damaged:
             error = DatasetError("unavailable", f"dataset '{name}': {reason}")
         self._catalog.tell(name, status(refreshes), error)
-
-
-def _texts(views: Mapping[TableName, ViewState]) -> Mapping[TableName, str]:
-    return {name: state.view.sql for name, state in views.items()}
 
 
 def _standing(kept: Accelerated) -> Standing:
