@@ -73,7 +73,7 @@ async def test_copies_are_made_anew_when_an_executor_has_gone(tmp_path: Path) ->
 
 
 async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     folder = tmp_path / "chunks"
     spec = await stored(folder, ROWS, 9)
@@ -81,6 +81,7 @@ async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
         for chunk in folder.rglob("*.arrow"):
             chunk.unlink()
         await joined(cluster, E3, 3)
+        assert roll_call.TOO_LATE not in caplog.text
 
         async def hang(_executor_id: ExecutorId) -> None:
             await asyncio.Event().wait()
@@ -88,6 +89,7 @@ async def test_rows_that_cannot_be_loaded_do_not_keep_an_executor_away(
         monkeypatch.setattr(roll_call, "PREPARE_S", 0.05)
         cluster.membership.prepare = hang
         await joined(cluster, ExecutorId("e4"), 4)
+        assert roll_call.TOO_LATE in caplog.text
 
 
 async def test_the_only_executor_is_given_work_before_its_rows_are_loaded(tmp_path: Path) -> None:
