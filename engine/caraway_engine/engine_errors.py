@@ -117,6 +117,10 @@ def _rule(pattern: str, words: str) -> Rule:
     return Rule(re.compile(pattern, re.DOTALL), worded)
 
 
+_NO_CONDITION = (
+    "IN, EXISTS, ANY and ALL with a subquery are supported in WHERE, HAVING and ON only; elsewhere "
+    "count what they look for, as in (SELECT count(*) FROM u WHERE u.k = t.k) > 0"
+)
 _CALLED = "function {call} cannot be called so: check the number and the types of its arguments"
 RULES: tuple[Rule, ...] = (
     _rule(r"^Divide by zero", "division by zero"),
@@ -133,7 +137,8 @@ RULES: tuple[Rule, ...] = (
     ),
     _rule(
         r"duplicate (?:un)?qualified field name (?P<name>[^\n]+?)\.?$",
-        "the column {name} is there twice; give one of the two another name with AS",
+        "the column {name} is there twice; give one of the two another name with AS; where "
+        "GROUP BY casts it twice, cast it in a subquery",
     ),
     _rule(
         r"Ambiguous reference to unqualified field (?P<name>\S+)",
@@ -162,6 +167,11 @@ RULES: tuple[Rule, ...] = (
     _rule(r"regex parse error:.*?error: (?P<why>[^\n]+)", "wrong regular expression: {why}"),
     _rule(r"currently only supports a single SQL statement", "send one statement at a time"),
     _rule(r"No SQL statements were provided", "the statement is empty"),
+    _rule(
+        r"Physical plan does not support logical expression (?:InSubquery|Exists|SetComparison)"
+        r"|In/Exist/SetComparison subquery can only be used in",
+        _NO_CONDITION,
+    ),
     _rule(
         r"Physical plan does not support logical expression (?P<what>[A-Z]\w+)",
         "{what} is not supported at this place of a statement",

@@ -216,7 +216,7 @@ class StatementPlanner:
             found.sql,
             lambda text: self._dataframe(statement, text, {}, options),
             _values(statement),
-            self._registered.unmeasured,
+            self._registered.relations(),
             self._schemas,
         )
 

@@ -61,6 +61,8 @@ class Registered:
         self._stores: dict[str, FilesTable] = {}
         """For each object store a table that is read from it."""
         self.unmeasured = _unmeasured(snapshot.tables)
+        self._null_safe: set[TableName] = set()
+        """The views that hold IS NOT DISTINCT FROM."""
         self.contexts = Contexts(settings, measured=not self.unmeasured, pools=pools)
         for context in self.contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
@@ -127,6 +129,7 @@ class Registered:
         self.installed = {name: each for name, each in base.installed.items() if name not in gone}
         self.views.update((name, each) for name, each in base.views.items() if name not in gone)
         self._view_reads = {name: reads for name, (_, reads) in self.views.items()}
+        self._null_safe = base._null_safe - gone
         self._stores = dict(base._stores)
         self.versions.by_name.update(
             (name, version) for name, version in base.versions.by_name.items() if name not in gone
@@ -157,6 +160,11 @@ class Registered:
     def files(self, facts: PlanFacts) -> presence.SingleFiles:
         """Return the files that must be there for a plan, also behind views."""
         return presence.single_files(self._reads(facts), self.snapshot.tables)
+
+    def relations(self) -> known_faults.Relations:
+        """Return what of the tables decides how statements are mended."""
+        null_safe = frozenset(contexts.place(name)[1] for name in self._null_safe)
+        return known_faults.Relations(self.unmeasured, null_safe)
 
     def is_product(self, dataframe: Any, facts: PlanFacts) -> bool:
         """Tell if a plan multiplies tables."""
@@ -249,11 +257,13 @@ class Registered:
     def _add_view(self, name: TableName, view: ViewTable) -> None:
         try:
             context = self.contexts.main
+            null_safe = self.relations().null_safe
             with viewing.without_sources():
                 framed = known_faults.planned(
                     context,
                     view.sql,
                     lambda text: context.sql(text, options=READ_ONLY),
+                    relations=known_faults.Relations(null_safe=null_safe),
                     is_view=True,
                 )
             dataframe = framed.dataframe
@@ -262,6 +272,8 @@ class Registered:
                 raise InvalidQueryError(
                     f"view '{name}' reads a runtime table; only statements may, views may not"
                 )
+            if known_faults.is_null_safe(view.sql, null_safe):
+                self._null_safe.add(name)
             self._register(name, view, dataframe.into_view())
             self._view_reads[name] = self._reads(facts)
             self.views[name] = framed.sql, self._view_reads[name]

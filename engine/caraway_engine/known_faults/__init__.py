@@ -4,7 +4,14 @@ What finds a fault looks at the tree that the engine's own parser makes of a sta
 engine for types. It never looks at the text of a plan. What runs statements does not live here.
 """
 
-from caraway_engine.known_faults.mending import Mended, Planned, mend, planned
+from caraway_engine.known_faults.mending import (
+    Mended,
+    Planned,
+    Relations,
+    is_null_safe,
+    mend,
+    planned,
+)
 from caraway_engine.known_faults.scopes import KnownSchemas
 
-__all__ = ["KnownSchemas", "Mended", "Planned", "mend", "planned"]
+__all__ = ["KnownSchemas", "Mended", "Planned", "Relations", "is_null_safe", "mend", "planned"]

@@ -65,7 +65,22 @@ class Planned:
     dataframe: DataFrame
 
 
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """Relations whose form a statement does not show.
+
+    The statistics of `unmeasured` may not hold. `null_safe` are views with IS NOT DISTINCT FROM.
+    """
+
+    unmeasured: frozenset[str] = frozenset()
+    null_safe: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.unmeasured or self.null_safe)
+
+
 _NO_CONSTANTS = Believed()
+_NO_RELATIONS = Relations()
 Guard = Callable[[Scope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard,)
 _REMEDIES: tuple[Guard, ...] = (
@@ -84,15 +99,14 @@ def planned(
     sql: str,
     plan: Callable[[str], DataFrame],
     parameters: Mapping[str, Any] = _NOTHING,
-    unmeasured: frozenset[str] = frozenset(),
+    relations: Relations = _NO_RELATIONS,
     known: KnownSchemas | None = None,
     *,
     is_view: bool = False,
 ) -> Planned:
     """Plan a statement, in a form in which no known fault of the engine shows.
 
-    `unmeasured` are the relations whose statistics may not hold. `known` are schemas that were
-    found out over the same tables. Other statements read a view.
+    `known` are schemas that were found out over the same tables. Other statements read a view.
 
     Raises:
         InvalidQueryError: there is no such form.
@@ -103,7 +117,7 @@ def planned(
     if _MAKES_NULLS.search(sql):
         believed = constants.of_plan(context, dataframe.optimized_logical_plan())
     names = pa.schema(dataframe.schema()).names
-    mended = mend(context, sql, parameters, unmeasured, known, believed, names, is_view=is_view)
+    mended = mend(context, sql, parameters, relations, known, believed, names, is_view=is_view)
     if mended is None:
         return Planned(sql, dataframe)
     try:
@@ -132,7 +146,7 @@ def mend(
     context: SessionContext,
     sql: str,
     parameters: Mapping[str, Any] = _NOTHING,
-    unmeasured: frozenset[str] = frozenset(),
+    relations: Relations = _NO_RELATIONS,
     known: KnownSchemas | None = None,
     believed: Believed = _NO_CONSTANTS,
     columns: Sequence[str] = (),
@@ -148,7 +162,7 @@ def mend(
     """
     may_apply = (
         _MAY_APPLY.search(sql)
-        or (unmeasured and _CHOOSES.search(sql))
+        or (relations and _CHOOSES.search(sql))
         or believed
         or (is_view and _MAKES_NULLS.search(sql))
     )
@@ -164,8 +178,8 @@ def mend(
     repeated.check(statements[0])
     is_needed, is_guarded = combined.mend(statements[0], types), False
     is_needed |= ordering.mend(statements[0])
-    has_null_equality = joining.has_null_equality(statements[0])
-    is_measured = not any(_names(each, unmeasured) for each in syntax.everything(statements[0]))
+    has_null_equality = _is_null_safe(statements[0], relations.null_safe)
+    is_measured = not _reads(statements[0], relations.unmeasured)
     for scope in list(scopes.scopes(statements[0])):
         names = _Names(scope, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
@@ -188,6 +202,22 @@ def mend(
 def _applied(guards: Sequence[Guard], scope: Scope, types: Types) -> bool:
     results = [guard(scope, types) for guard in guards]
     return any(results)
+
+
+def is_null_safe(sql: str, views: frozenset[str]) -> bool:
+    """Tell if IS NOT DISTINCT FROM is in a statement, or in one of the views that it reads."""
+    try:
+        return any(_is_null_safe(each, views) for each in syntax.parse(sql))
+    except syntax.SyntaxUnknownError:
+        return False
+
+
+def _is_null_safe(statement: Tree, views: frozenset[str]) -> bool:
+    return joining.has_null_equality(statement) or _reads(statement, views)
+
+
+def _reads(statement: Tree, relations: frozenset[str]) -> bool:
+    return bool(relations) and any(_names(each, relations) for each in syntax.everything(statement))
 
 
 def _names(tree: Tree, relations: frozenset[str]) -> bool:

@@ -165,6 +165,16 @@ CASES = (
         (10,), (30,), (30,), (30,),
     ),
     answered(
+        "null-safe-where",
+        "SELECT v FROM matched WHERE a = b AND v <> 20",
+        (10,), (30,), (30,), (30,),
+    ),
+    answered(
+        "null-safe-where",
+        "SELECT v FROM matched_again WHERE a = b AND v <> 20",
+        (10,), (30,), (30,), (30,),
+    ),
+    answered(
         "grouped-extremes",
         "SELECT g, min(f), max(f) FROM floats GROUP BY g",
         (1, 1.0, _NAN), (2, 1.0, _NAN), (3, 0.0, 0.0),

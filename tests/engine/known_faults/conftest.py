@@ -32,6 +32,9 @@ def plain(faulty: Dataset) -> Ask:
     for name in faulty.tables:
         context.register_parquet(name, f"{faulty.folder / name}/")
 
+    for name, view in faulty.views.items():
+        context.register_view(name, context.sql(view))
+
     def ask(sql: str) -> pa.Table:
         frame = context.sql(sql)
         batches = [batch.to_pyarrow() for batch in frame.execute_stream()]

@@ -11,6 +11,10 @@ from tests.differential.datasets import SINGLE, Dataset
 
 _NAN, _INF = float("nan"), float("inf")
 _HALVES = (0.5, 0.5)
+VIEWS = {
+    "matched": "SELECT t.v, t.k AS a, u.k AS b FROM t JOIN u ON t.k IS NOT DISTINCT FROM u.k",
+    "matched_again": "SELECT * FROM matched",
+}
 _SINGLE = frozenset({"one_file", "many", "named"})
 
 
@@ -19,7 +23,7 @@ def build(folder: Path) -> Dataset:
     for name, table in tables().items():
         spread = SINGLE if name in _SINGLE or table.num_rows < 2 else _HALVES
         datasets.write(folder / name, table, spread, 2)
-    return Dataset("faulty", folder)
+    return Dataset("faulty", folder, VIEWS)
 
 
 def tables() -> dict[str, pa.Table]:
