@@ -14,6 +14,7 @@ from bench import (
     cluster_small,
     cluster_tpch,
     encoding,
+    freshness,
     ingest,
     jobs,
     lookups,
@@ -40,6 +41,7 @@ _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
     "jobs": jobs.measure,
     "acceleration": acceleration.measure,
     "lookups": lookups.measure,
+    "freshness": freshness.measure,
     "acceleration-scaling": acceleration_scaling.measure,
     "ingest": ingest.measure,
 }

@@ -93,15 +93,12 @@ def rate(url: str, path: str) -> float:
 async def _run(port: int, path: str) -> float:
     began = time.perf_counter()
     counts = await asyncio.gather(
-        *(
-            _connection(port, _requests(path, seed), began + _SECONDS)
-            for seed in range(_CONNECTIONS)
-        )
+        *(connection(port, requests(path, seed), began + _SECONDS) for seed in range(_CONNECTIONS))
     )
     return sum(counts) / (time.perf_counter() - began)
 
 
-def _requests(path: str, seed: int) -> Iterator[tuple[bytes, bytes]]:
+def requests(path: str, seed: int) -> Iterator[tuple[bytes, bytes]]:
     """Yield requests, each with what its answer must hold."""
     chance = random.Random(seed)
     while True:
@@ -114,11 +111,11 @@ def _requests(path: str, seed: int) -> Iterator[tuple[bytes, bytes]]:
         yield head.encode() + sql, f'"item {number}"'.encode()
 
 
-async def _connection(port: int, requests: Iterator[tuple[bytes, bytes]], stop: float) -> int:
+async def connection(port: int, asked: Iterator[tuple[bytes, bytes]], stop: float) -> int:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     done = 0
     while time.perf_counter() < stop:
-        request, expected = next(requests)
+        request, expected = next(asked)
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         assert b" 200 " in head[:16], head
