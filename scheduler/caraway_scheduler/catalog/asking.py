@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -77,12 +78,26 @@ class Asking:
     ) -> _Result:
         loop = asyncio.get_running_loop()
         try:
-            return await loop.run_in_executor(pool, function, request)
+            return await loop.run_in_executor(pool, partial(_carried, function), request)
         except DatasetError as exc:
             _hide_folders(exc, request)
             raise
         except Exception as exc:
             raise unexpected(request.name, "its source", exc) from exc
+
+
+def _carried(function: Callable[[SourceRequest], _Result], request: SourceRequest) -> _Result:
+    """Ask a source, and raise nothing but an `Exception` that asyncio can carry.
+
+    StopIteration leaves whoever awaits it waiting without end. A panic of native code is no
+    `Exception`, and SystemExit would end the loop.
+    """
+    try:
+        return function(request)
+    except BaseException as exc:
+        if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
+            raise
+        raise RuntimeError(f"{type(exc).__name__}: {exc}") from exc
 
 
 def _hide_folders(exc: DatasetError, request: SourceRequest) -> None:
