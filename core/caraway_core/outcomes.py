@@ -5,12 +5,15 @@ without a row has the row of its nearest base class. So the table needs a row fo
 `errors`, and classes of other packages derive from one of those.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
 from caraway_core import errors
+
+logger = logging.getLogger(__name__)
 
 
 class Kind(Enum):
@@ -108,10 +111,29 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
 }
 _RETRY_AFTER_S = 2
 
+_WORDS: Mapping[type[errors.CarawayError], str] = {
+    errors.StateFullError: "the state store has no room, and nothing of the request was done; "
+    "send it again once there is room (the log of the scheduler has the cause)",
+    errors.StateAwayError: "the state store does not answer, and nothing of the request was done; "
+    "send it again (the log of the scheduler has the cause)",
+    errors.PartLostError: "rows of the query were lost with the process that held them; "
+    "run the query again",
+}
+"""Errors that hold words of a store or of Ray, addresses and paths: these are for operators."""
+
 
 def of(exc: errors.CarawayError) -> Outcome:
     """Return the row of an error: that of its class, or of the nearest base class with one."""
     return next(TABLE[kind] for kind in type(exc).__mro__ if kind in TABLE)
+
+
+def words(exc: errors.CarawayError) -> str:
+    """Return the message of an error for clients. What it leaves out is logged."""
+    told = next((_WORDS[kind] for kind in type(exc).__mro__ if kind in _WORDS), None)
+    if told is None:
+        return exc.message
+    logger.warning("request failed", extra={"cause": exc.message})
+    return told
 
 
 def retry_after_s(exc: errors.CarawayError) -> int | None:

@@ -178,7 +178,7 @@ class BucketResultStore:
         except CarawayError:
             raise
         except pa.ArrowException as exc:
-            raise ResultStoreError(f"{what}: {exc}") from exc
+            raise ResultStoreError(f"{what}: its rows are not as Arrow has them") from exc
         except Exception as exc:
             raise _worded(what, object_stores.title(self._spec, path), exc) from exc
 

@@ -160,4 +160,4 @@ def _failing(what: str, key: str, index: int) -> Iterator[None]:
         with disks.failing(f"{title} on the disk of the result store"):
             yield
     except pa.ArrowException as exc:
-        raise ResultStoreError(f"{title}: {exc}") from exc
+        raise ResultStoreError(f"{title}: its rows are not as Arrow has them") from exc

@@ -146,7 +146,7 @@ class RemoteResultStore:
         try:
             chunk = chunks.write(content, index, schema, batches)
         except pa.ArrowException as exc:
-            raise ResultStoreError(f"{title}: {exc}") from exc
+            raise ResultStoreError(f"{title}: its rows are not as Arrow has them") from exc
         path = f"/chunks/{folder}/{chunks.file_name(index, chunk.sha256)}"
         length = {"Content-Length": str(chunk.size_bytes)}
         with content.getbuffer() as view:

@@ -42,6 +42,10 @@ def status(exc: Failure) -> int:
     return exc.status if isinstance(exc, RefusedError) else STATUS[outcomes.of(exc).kind]
 
 
+def words(exc: Failure) -> str:
+    return exc.message if isinstance(exc, RefusedError) else outcomes.words(exc)
+
+
 def headers(exc: Failure) -> dict[str, str]:
     if isinstance(exc, RefusedError):
         return exc.headers
@@ -51,14 +55,14 @@ def headers(exc: Failure) -> dict[str, str]:
 
 def as_text(exc: Failure) -> Response:
     """Answer in plain text, as the SQL routes do."""
-    return PlainTextResponse(exc.message, status(exc), headers(exc))
+    return PlainTextResponse(words(exc), status(exc), headers(exc))
 
 
 def as_error(exc: Failure, **fields: str) -> Response:
     """Answer with `{"error": ...}`, and further fields if there are any."""
-    return JSONResponse({"error": exc.message, **fields}, status(exc), headers(exc))
+    return JSONResponse({"error": words(exc), **fields}, status(exc), headers(exc))
 
 
 def as_message(exc: Failure) -> Response:
     """Answer with `{"message": ...}`, as the routes of one dataset do."""
-    return JSONResponse({"message": exc.message}, status(exc), headers(exc))
+    return JSONResponse({"message": words(exc)}, status(exc), headers(exc))

@@ -76,4 +76,6 @@ def content(file: OwnFile) -> pa.Buffer:
         with pa.memory_map(file.path) as mapped:
             return mapped.read_buffer()
     except OSError as exc:
-        raise ExecutionError(f"'{file.path}' is gone from the scheduler's cache: {exc}") from exc
+        raise ExecutionError(
+            "a file that the statement reads is gone from the scheduler's cache; run it again"
+        ) from exc

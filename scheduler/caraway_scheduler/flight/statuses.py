@@ -103,7 +103,7 @@ def answered(span: Span) -> Iterator[None]:
     except StatusError:
         raise
     except CarawayError as exc:
-        raise STATUS[outcomes.of(exc).kind](bounded(exc.message)) from None
+        raise STATUS[outcomes.of(exc).kind](bounded(outcomes.words(exc))) from None
     except Exception:
         logger.exception("flight call failed", extra={"trace_id": span.trace_id})
         raise Internal(

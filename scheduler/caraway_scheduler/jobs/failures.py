@@ -18,7 +18,7 @@ def explained(exc: BaseException, job_id: JobId, *, has_begun: bool) -> JobError
     if code == "SUBMISSION_FAILED" and has_begun:
         # It was planned well; its data cannot be computed with.
         code = "EXECUTION_FAILED"
-    return JobError(code, exc.message)
+    return JobError(code, outcomes.words(exc))
 
 
 def timed_out(timeout_s: float) -> errors.QueryTimeoutError:

@@ -134,9 +134,9 @@ class RollCall:
             error = f"no answer within {_PROBE_S if take.step == 'probe' else limit_s:g} s"
         except CarawayError as exc:
             error = exc.message
-        except Exception as exc:
+        except Exception:
             logger.exception("step failed", extra={"executor_id": take.executor_id})
-            error = f"internal error: {exc}"
+            error = "internal error; the log of the scheduler has the cause"
         version = catalog.version if catalog is not None and take.step == "install" else None
         self.post(
             events.StepEnded(

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, Response
 
-from caraway_core import signatures
+from caraway_core import outcomes, signatures
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
@@ -136,4 +136,4 @@ def _unknown(executor_id: str) -> Response:
 
 
 def _away(exc: CarawayError) -> Response:
-    return JSONResponse({"error": exc.message}, 503, {"Retry-After": "2"})
+    return JSONResponse({"error": outcomes.words(exc)}, 503, {"Retry-After": "2"})
