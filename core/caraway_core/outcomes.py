@@ -111,15 +111,23 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
 }
 _RETRY_AFTER_S = 2
 
-_WORDS: Mapping[type[errors.CarawayError], str] = {
-    errors.StateFullError: "the state store has no room, and nothing of the request was done; "
-    "send it again once there is room (the log of the scheduler has the cause)",
-    errors.StateAwayError: "the state store does not answer, and nothing of the request was done; "
-    "send it again (the log of the scheduler has the cause)",
-    errors.PartLostError: "rows of the query were lost with the process that held them; "
-    "run the query again",
+_WORDS: Mapping[type[errors.CarawayError], tuple[str, str]] = {
+    errors.StateFullError: (
+        "the state store has no room",
+        "nothing of the request was done; send it again once there is room (the log of the "
+        "scheduler has the cause)",
+    ),
+    errors.StateAwayError: (
+        "the state store does not answer",
+        "nothing of the request was done; send it again (the log of the scheduler has the cause)",
+    ),
+    errors.PartLostError: (
+        "rows of the query were lost with the process that held them",
+        "run the query again",
+    ),
 }
-"""Errors that hold words of a store or of Ray, addresses and paths: these are for operators."""
+"""What failed and what to do, for errors that hold words of a store or of Ray, addresses and
+paths: those are for operators."""
 
 
 def of(exc: errors.CarawayError) -> Outcome:
@@ -129,11 +137,21 @@ def of(exc: errors.CarawayError) -> Outcome:
 
 def words(exc: errors.CarawayError) -> str:
     """Return the message of an error for clients. What it leaves out is logged."""
-    told = next((_WORDS[kind] for kind in type(exc).__mro__ if kind in _WORDS), None)
+    told = _told(exc)
     if told is None:
         return exc.message
     logger.warning("request failed", extra={"cause": exc.message})
-    return told
+    return "; ".join(told)
+
+
+def cause(exc: errors.CarawayError) -> str:
+    """Return what failed, for work that goes on without the client's help."""
+    told = _told(exc)
+    return exc.message if told is None else told[0]
+
+
+def _told(exc: errors.CarawayError) -> tuple[str, str] | None:
+    return next((_WORDS[kind] for kind in type(exc).__mro__ if kind in _WORDS), None)
 
 
 def retry_after_s(exc: errors.CarawayError) -> int | None:

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from typing import Protocol
 
+from caraway_core import outcomes
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Held, Job
@@ -49,7 +50,7 @@ class Committer:
                 except ShuttingDownError:
                     raise
                 except CarawayError as exc:
-                    self._note(job, exc.message)
+                    self._note(job, outcomes.cause(exc))
                 await asyncio.sleep(delay_s)
                 delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
         finally:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from caraway_core import outcomes
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
@@ -189,7 +190,7 @@ class JobRunner:
             if time.monotonic() - began_s + delay_s > patience_s:
                 raise cause
             logger.info("job waits", extra={"job_id": run.job.job_id, "cause": cause.message})
-            run.waits_for = cause.message
+            run.waits_for = outcomes.cause(cause)
             await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
 

@@ -312,7 +312,7 @@ async def test_a_full_state_store_refuses_changes_until_there_is_room(
 
         monkeypatch.setattr(SqliteStateStore, "compare_and_set", full)
         message = await refused(runtime, event("c", 2, "b"), status=507)
-        assert "free space" in message
+        assert "no room" in message
         monkeypatch.setattr(SqliteStateStore, "compare_and_set", write)
         assert await rows(runtime) == [(1, "a")]
         await send(runtime, event("c", 2, "b"))

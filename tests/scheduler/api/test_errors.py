@@ -29,4 +29,4 @@ def test_status_and_retry_are_the_same_in_every_family(
     response: Response = answer(error)
     assert response.status_code == status
     assert response.headers.get("retry-after") == retry_after
-    assert error.message.encode() in response.body
+    assert errors.words(error).encode() in response.body

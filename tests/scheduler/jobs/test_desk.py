@@ -190,7 +190,7 @@ async def test_job_that_cannot_be_written_says_what_it_waits_for(
             pending = await one.jobs.desk.find(ADA.id, job.job_id)
             told = await one.jobs.desk.progress(pending)
             assert pending.status == "PENDING"
-            return told is not None and told.waits_for == "the state store is full"
+            return told is not None and told.waits_for == "the state store has no room"
 
         await eventually(look, "the job says what it waits for")
         monkeypatch.setattr(MortalStore, "compare_and_set", write)
