@@ -79,7 +79,7 @@ async def in_process_cluster(
     calling = asyncio.ensure_future(membership.run())
     try:
         assert not await dispatch.install(snapshot(tables))
-        assert await membership.wait_ready(executors, 10)
+        assert await membership.wait_ready(executors, 60)
         yield InProcessCluster(dispatch, fleet, membership, tallies)
     finally:
         calling.cancel()

@@ -38,8 +38,18 @@ def _used(scope: Scope, names: frozenset[str]) -> list[Tree]:
         columns += _not_named(outside_aggregates(scope.select[key]), aliases - names)
     if scope.is_alone():
         # Here the name of a column of the answer is that column, which is mended already.
-        columns += _not_named(outside_aggregates(scope.query["order_by"]), shown)
+        ordered = list(outside_aggregates(scope.query["order_by"]))
+        kept = [id(each) for each in _grouping_arguments(scope.query["order_by"])]
+        columns += [each for each in ordered if id(each) in kept]
+        columns += _not_named((each for each in ordered if id(each) not in kept), shown)
     return columns
+
+
+def _grouping_arguments(tree: Tree) -> Iterator[Tree]:
+    """Yield the columns in `grouping(...)`, which are always those of GROUP BY."""
+    for each in syntax.inside(tree):
+        if syntax.function_name(each) == "grouping":
+            yield from outside_aggregates(syntax.arguments(each))
 
 
 def _own_names(scope: Scope) -> tuple[set[str], set[str]]:

@@ -23,6 +23,9 @@ from caraway_engine.plan_nodes import HiddenError, Node
 _NOTHING: frozenset[str] = frozenset()
 _PADDED = {"Left": (1,), "Right": (0,), "Full": (0, 1)}
 """The inputs of a join whose rows it may replace with NULLs."""
+_FILTERED = {"LeftSemi": 0, "LeftAnti": 0, "LeftMark": 0, "RightSemi": 1, "RightAnti": 1,
+             "RightMark": 1}  # fmt: skip
+"""The input of a join whose rows it only leaves out, or marks. They keep their order."""
 _OUTER = ("Left", "LeftOuter", "Right", "RightOuter", "FullOuter")
 _SETS = ("Rollup", "Cube", "GroupingSets")
 # Both ways give the same value. The optimizer sees through neither condition.
@@ -75,6 +78,8 @@ class _Look:
                 constants |= _columns(plan_nodes.expressions(node))
             case "Join":
                 self._join(node, [names for names, _ in below])
+                kept = _FILTERED.get(str(node.variant.join_type()))
+                is_sorted = is_sorted if kept is None else below[kept][1]
                 constants |= _equals(node, constants)
             case "Sort" | "WindowExpr":
                 is_sorted = True

@@ -122,6 +122,9 @@ def planned(
         return Planned(sql, dataframe)
     try:
         other = plan(mended.sql)
+        if believed:
+            # What the engine refuses only then would be an error without a sense for users.
+            other.execution_plan()
         if _columns(other, mended) == _columns(dataframe, mended):
             return Planned(mended.sql, other)
         cause = "its columns would be others"

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from datafusion import SessionConfig, SessionContext
 
+from caraway_core.errors import InvalidQueryError
 from caraway_engine import known_faults
 from caraway_engine.known_faults import constants
 
@@ -113,3 +114,39 @@ def test_a_filter_above_a_view_makes_no_constant_below_it(context: SessionContex
 def test_what_joins_tables_whole_stays_as_it_is(context: SessionContext) -> None:
     sql = f"SELECT o.c, count(*) {OUTER} GROUP BY o.c"
     assert known_faults.planned(context, sql, context.sql).sql == sql
+
+
+RANKED = "SELECT k FROM (SELECT k, rank() OVER (ORDER BY v) AS r FROM many) p WHERE r > 0"
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_sorted"),
+    [
+        (f"SELECT k, count(*) FROM ({RANKED}) q GROUP BY ROLLUP (k)", True),
+        (f"SELECT k FROM many WHERE k IN (SELECT k FROM ({RANKED}) q) GROUP BY CUBE (k)", False),
+        (f"SELECT k FROM ({RANKED}) q WHERE k IN (SELECT k FROM named) GROUP BY CUBE (k)", True),
+        (f"SELECT k FROM ({RANKED}) q NATURAL JOIN named GROUP BY ROLLUP (k)", True),
+    ],
+)
+def test_rows_that_a_join_only_leaves_out_are_sorted_as_they_came(
+    context: SessionContext, sql: str, is_sorted: bool
+) -> None:
+    optimized = context.sql(sql).optimized_logical_plan()
+
+    assert constants.of_plan(context, optimized).is_sorted == is_sorted
+
+
+@pytest.mark.parametrize("order", ["grouping(q.k), k", "CASE WHEN grouping(q.k) = 0 THEN k END, k"])
+def test_order_by_grouping_means_the_key(context: SessionContext, order: str) -> None:
+    sql = f"SELECT k, count(*) AS n FROM ({RANKED}) q GROUP BY ROLLUP (k) ORDER BY {order}"
+    found = known_faults.planned(context, sql, context.sql)
+
+    assert found.sql != sql
+    assert {*found.dataframe.to_pydict()["k"]} == {0, 1, 2, None}
+
+
+def test_a_form_that_the_engine_cannot_run_is_refused(context: SessionContext) -> None:
+    """It takes `k` below ORDER BY for the column of the answer, which is no key."""
+    sql = f"SELECT k, count(*) AS n FROM ({RANKED}) q GROUP BY ROLLUP (k) ORDER BY grouping(k), k"
+    with pytest.raises(InvalidQueryError, match="no other form of it was found"):
+        known_faults.planned(context, sql, context.sql)
