@@ -6,13 +6,14 @@ import pyarrow as pa
 from datafusion import SessionContext
 
 
-def schema(context: SessionContext, dataframe: Any) -> pa.Schema:
+def schema(context: SessionContext, dataframe: Any, optimized: Any = None) -> pa.Schema:
     """Return the schema of the rows that a planned statement gives.
 
     DataFusion announces a plan before operands and the sides of unions are brought to one type.
+    `optimized` is the optimized plan, if it is known.
     """
     announced = pa.schema(dataframe.schema())
-    return of_optimized(context, dataframe.optimized_logical_plan(), announced)
+    return of_optimized(context, optimized or dataframe.optimized_logical_plan(), announced)
 
 
 def of_optimized(context: SessionContext, optimized: Any, announced: pa.Schema) -> pa.Schema:

@@ -47,8 +47,12 @@ def analyse(
     *,
     is_product: bool,
     specs: Mapping[TableName, TableSpec],
+    optimized: Any = None,
 ) -> Analysis:
-    """Look at a planned statement. Planning is done; this costs a millisecond or two."""
+    """Look at a planned statement. Planning is done; this costs a millisecond or two.
+
+    `optimized` is the optimized plan, if it is known.
+    """
     written = facts.write.table if facts.write else None
     plan: Plan | None = None
     objection: str | None = None
@@ -59,7 +63,7 @@ def analyse(
     elif is_product:
         objection = "a join without equal keys is run whole"
     else:
-        optimized = dataframe.optimized_logical_plan()
+        optimized = optimized or dataframe.optimized_logical_plan()
         scans = plan_facts.optimized(optimized, facts).scans
         plan, objection = _cut(context, optimized, facts.uncut, specs)
         schema = coercion.of_optimized(context, optimized, schema)

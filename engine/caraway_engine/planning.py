@@ -92,6 +92,7 @@ class StatementPlanner:
                 plan.dataframe,
                 plan.facts,
                 is_product=plan.is_product,
+                optimized=plan.optimized,
                 specs=self._registered.snapshot.tables,
             )
             analysis = replace(analysis, tables=analysis.tables | plan.stored)
@@ -126,7 +127,7 @@ class StatementPlanner:
     def _schema(self, plan: Plan) -> pa.Schema:
         known = self._kept.schema(plan)
         if known is None:
-            known = coercion.schema(self._contexts.main, plan.dataframe)
+            known = coercion.schema(self._contexts.main, plan.dataframe, plan.optimized)
             self._kept.note_schema(plan, known)
         return known
 
@@ -155,7 +156,7 @@ class StatementPlanner:
             dataframe = framed.dataframe
             facts = plan_facts.of(dataframe.logical_plan())
             is_listing = statement.sources is not None and not _LISTINGS.isdisjoint(facts.scans)
-            joined = self._registered.joined(dataframe, facts)
+            joined = framed.optimized or self._registered.joined(dataframe, facts)
             is_product = joined is not None and plan_facts.optimized(joined, facts).has_product
             context = self._contexts.serial if is_product else self._contexts.main
             settings_off = names.forbidden(context, joined) if joined else frozenset[str]()
@@ -176,7 +177,7 @@ class StatementPlanner:
         writes.check(facts, self._registered.snapshot.tables, statement.targets)
         facts = writes.retargeted(facts, statement.targets)
         if facts.changes_rows and writes.changes_nothing(dataframe):
-            dataframe = writes.nothing(self._contexts.main)
+            dataframe, joined = writes.nothing(self._contexts.main), None
         if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
             raise SourceNotReadError("the statement reads no dataset whose source may answer")
         effect = statements.effect(facts)
@@ -187,7 +188,16 @@ class StatementPlanner:
             )
         files, stored = self._registered.files(facts), self._registered.stored(facts)
         plan = Plan(
-            dataframe, facts, effect, is_product, files, stored, {}, framed.sql, settings_off
+            dataframe,
+            facts,
+            effect,
+            is_product,
+            files,
+            stored,
+            {},
+            framed.sql,
+            settings_off,
+            joined,
         )
         if key and plan.effect.reads_only_catalog:
             self._kept.remember(key, plan)
@@ -298,7 +308,7 @@ class StatementPlanner:
             raise self._registered.translate(exc, planning=True) from exc
         reads_only_catalog = plan.effect.reads_only_catalog and not has_changes
         effect = replace(plan.effect, reads_only_catalog=reads_only_catalog)
-        made = replace(plan, dataframe=dataframe, effect=effect, views=views)
+        made = replace(plan, dataframe=dataframe, effect=effect, views=views, optimized=None)
         if key and plan.effect.reads_only_catalog:
             self._positions.remember(key, made)
         return made

@@ -24,7 +24,8 @@ class Plan:
     """A plan, with what is known of it: `stored` are the accelerated datasets that it reads.
 
     `sql` is the text that it was made of, which is not always what the user wrote. `settings_off`
-    are those of the engine with which it would answer wrongly.
+    are those of the engine with which it would answer wrongly. `optimized` is the optimized plan,
+    where something has asked for it: the optimizer takes more time than all else.
     """
 
     dataframe: Any
@@ -36,6 +37,7 @@ class Plan:
     views: Shown = field(default_factory=dict)
     sql: str = ""
     settings_off: frozenset[str] = frozenset()
+    optimized: Any = None
 
 
 @dataclass(frozen=True, slots=True)

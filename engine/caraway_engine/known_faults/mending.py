@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from datafusion import DataFrame, SessionContext
+from datafusion import DataFrame, LogicalPlan, SessionContext
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import (
@@ -59,10 +59,11 @@ class Mended:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and the text that it was made of."""
+    """A plan, and the text that it was made of; also the optimized plan, if it was looked at."""
 
     sql: str
     dataframe: DataFrame
+    optimized: LogicalPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +113,15 @@ def planned(
         InvalidQueryError: there is no such form.
         Exception: the engine cannot plan the statement as it is.
     """
-    dataframe = plan(sql)
+    dataframe, optimized = plan(sql), None
     believed = _NO_CONSTANTS
     if _MAKES_NULLS.search(sql):
-        believed = constants.of_plan(context, dataframe.optimized_logical_plan())
+        optimized = dataframe.optimized_logical_plan()
+        believed = constants.of_plan(context, optimized)
     names = pa.schema(dataframe.schema()).names
     mended = mend(context, sql, parameters, relations, known, believed, names, is_view=is_view)
     if mended is None:
-        return Planned(sql, dataframe)
+        return Planned(sql, dataframe, optimized)
     try:
         other = plan(mended.sql)
         if believed:
@@ -136,7 +138,7 @@ def planned(
             "the engine would answer this statement wrongly, and no other form of it was found; "
             "docs/reference/sql-limits.md lists what it answers wrongly and what to write instead"
         )
-    return Planned(sql, dataframe)
+    return Planned(sql, dataframe, optimized)
 
 
 def _columns(frame: DataFrame, mended: Mended) -> list[tuple[str, pa.DataType | None]]:
