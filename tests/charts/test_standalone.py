@@ -38,7 +38,10 @@ CASES: dict[str, dict[str, Any]] = {
         "resultStore": {
             "url": "s3://bucket/caraway",
             "params": {"s3_region": "eu-central-1"},
-            "secretParams": [{"param": "s3_key", "name": "s3", "key": "id"}],
+            "secretParams": [
+                {"param": "s3_key", "name": "s3", "key": "id"},
+                {"param": "s3_secret", "name": "s3", "key": "secret"},
+            ],
         },
     },
     "given redis": {"redis": {"url": "rediss://redis.example:6380/2?prefix=a"}},

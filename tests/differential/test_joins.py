@@ -25,7 +25,7 @@ LONG_EXAMPLES = 2500
 REAL_EXAMPLES = 500
 MOST_ROWS = 50_000
 LEAST_ACCEPTED = 0.97
-LEAST_WITH_ROWS = 0.5
+LEAST_WITH_ROWS = 0.35
 MOST_FAULTS = 0.01
 """Statements that DataFusion 55 answers wrongly on one node, and DuckDB rightly."""
 

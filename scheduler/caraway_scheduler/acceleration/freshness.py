@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from caraway_core import tasks
-from caraway_core.errors import StateAwayError
+from caraway_core.errors import ShuttingDownError, UnavailableError
 from caraway_core.ids import TableName
 
 WAIT_S = 5.0
@@ -78,7 +78,7 @@ class Freshness:
         """Have readers see these datasets as they were acknowledged up to now, or later.
 
         Raises:
-            StateAwayError: it cannot be found out in time how far that is.
+            UnavailableError: it cannot be found out in time how far that is.
         """
         try:
             async with asyncio.timeout(self._wait_s):
@@ -86,7 +86,7 @@ class Freshness:
                 for name in names:
                     await self._reach(name, newest[name])
         except TimeoutError:
-            raise StateAwayError(
+            raise UnavailableError(
                 "the state store did not say in time which changes were acknowledged; try again, "
                 "or set runtime.query.consistency to eventual"
             ) from None
@@ -121,7 +121,7 @@ class Freshness:
         except BaseException as exc:
             current.found.add_done_callback(tasks.retrieve)
             current.found.set_exception(
-                exc if isinstance(exc, Exception) else StateAwayError("the scheduler stops")
+                exc if isinstance(exc, Exception) else ShuttingDownError("the scheduler stops")
             )
             if not isinstance(exc, Exception):
                 raise

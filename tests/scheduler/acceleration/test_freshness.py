@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from caraway_core.errors import StateAwayError
+from caraway_core.errors import StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.freshness import Freshness, Mentions
 from tests.kit.deadlines import eventually
@@ -97,7 +97,7 @@ async def test_those_that_come_while_a_call_is_under_way_share_the_next() -> Non
 async def test_a_store_that_does_not_answer_is_waited_for_in_bounds() -> None:
     store = Store()
     fresh = Freshness(store.read, store.reach, wait_s=0.02)
-    with pytest.raises(StateAwayError, match="try again"):
+    with pytest.raises(UnavailableError, match="try again"):
         await fresh.reach(frozenset({A}))
     await fresh.aclose()
 

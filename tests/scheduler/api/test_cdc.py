@@ -11,6 +11,7 @@ import orjson
 import pyarrow as pa
 import pytest
 
+from caraway_core import outcomes
 from caraway_core.changes import Changes
 from caraway_core.errors import (
     CarawayError,
@@ -198,7 +199,7 @@ async def test_failure_to_apply_has_its_status(
     fake = FakeIngest()
     fake.failure = failure
     async with serving(tmp_path, fake) as runtime:
-        refused(await post(runtime), status, failure.message)
+        refused(await post(runtime), status, outcomes.words(failure))
 
 
 @pytest.mark.parametrize(

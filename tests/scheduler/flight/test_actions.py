@@ -178,5 +178,7 @@ async def test_what_may_pass_is_unavailable(failure: errors.CarawayError | None)
         desk.failure = failure
         if failure is None:
             server.services.jobs = None
-        with pytest.raises(flight.FlightUnavailableError, match=r"away|still initializing"):
+        with pytest.raises(
+            flight.FlightUnavailableError, match=r"away|does not answer|still initializing"
+        ):
             await server.ask(act("SubmitAsyncQuery", {"sql": "SELECT 1"}))

@@ -7,7 +7,7 @@ import pyarrow as pa
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import InvalidQueryError, StateAwayError
+from caraway_core.errors import InvalidQueryError, UnavailableError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine import formats
 from caraway_engine.formats import Encoder
@@ -197,7 +197,7 @@ def _form(request: Request, content_type: str) -> Form:
 def _desk(request: Request) -> JobDesk:
     desk = scopes.services(request).jobs
     if desk is None:
-        raise StateAwayError("asynchronous queries are still initializing; retry in a moment")
+        raise UnavailableError("asynchronous queries are still initializing; retry in a moment")
     return desk
 
 

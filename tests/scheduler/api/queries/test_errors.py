@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from caraway_core import errors
+from caraway_core import errors, outcomes
 from tests.scheduler.api.queries.serving import KEYS, SCHEMA, Serving, rows, serving
 
 RESULTS, CHUNK = "/results", "/results/chunks/0"
@@ -152,7 +152,7 @@ async def test_what_the_desk_cannot_do(
             await server.post("/1/cancel"),
         ):
             assert response.status_code == status
-            assert response.json() == {"error": failure.message}
+            assert response.json() == {"error": outcomes.words(failure)}
             assert response.headers.get("retry-after") == retry_after
 
 
