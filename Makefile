@@ -44,7 +44,7 @@ test-chaos: setup
 	$(PYTEST) -s -o timeout=1800 -m full -k "$(CHAOS)" tests/e2e/test_run_chaos.py tests/e2e/test_cluster_chaos.py
 
 test-differential: setup
-	$(PYTEST) -o timeout=400 -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py
+	$(PYTEST) -o timeout=400 -n $(WORKERS) -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py
 
 test-full: setup
 	$(PYTEST) -o timeout=400
