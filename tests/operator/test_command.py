@@ -85,7 +85,8 @@ async def child(api: Emulator, folder: Path) -> AsyncIterator[Child]:
             process.kill()
         await process.wait()
         if reading is not None:
-            await reading
+            # For whoever reads why a test failed.
+            print(f"exit code {process.returncode}", (await reading).decode()[-4000:], sep="\n")
 
 
 def managed(api: Emulator) -> Controllers:
