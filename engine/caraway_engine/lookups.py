@@ -38,12 +38,13 @@ _KEPT_SHAPES = 512
 class Known:
     """A shape that is a lookup: of `table`, by `columns`, each of which is one of the `places`.
 
-    `output` are the columns of the table that come out, under `schema`.
+    `output` are the columns of the table that come out, under `schema`. `accepted` are the literals
+    that SQL compares with each column as they are: texts, or the numbers of a range.
     """
 
     table: TableName
     columns: tuple[str, ...]
-    types: tuple[pa.DataType, ...]
+    accepted: tuple[range | None, ...]
     places: tuple[tuple[int, ...], ...]
     output: tuple[int, ...]
     schema: pa.Schema
@@ -163,9 +164,12 @@ def _known(
         return None
     if [spec.schema.field(column).type for column in output] != schema.types:
         return None
-    types = tuple(spec.schema.field(name).type for name in index)
+    types = [spec.schema.field(name).type for name in index]
+    if not all(map(_is_compared, types)):
+        return None
     places = tuple(by_name[name] for name in index)
-    return Known(table, index, types, places, tuple(output), schema, limit)
+    accepted = tuple(map(_range, types))
+    return Known(table, index, accepted, places, tuple(output), schema, limit)
 
 
 def _indexes(spec: StoredTable) -> Iterator[tuple[str, ...]]:
@@ -233,9 +237,9 @@ def _is_plain(read: Rel) -> bool:
 
 def _filled(known: Known, shape: Shape) -> Lookup | None:
     columns = []
-    for type_, places in zip(known.types, known.places, strict=True):
+    for accepted, places in zip(known.accepted, known.places, strict=True):
         values = dict.fromkeys(shape.values[place] for place in places)
-        if not all(_fits(value, type_) for value in values):
+        if not all(_fits(value, accepted) for value in values):
             return None
         columns.append(tuple(values))
     asked = 1
@@ -244,17 +248,30 @@ def _filled(known: Known, shape: Shape) -> Lookup | None:
     return Lookup(known, tuple(product(*columns))) if asked <= MOST_ROWS_ASKED else None
 
 
-def _fits(value: Any, type_: pa.DataType) -> bool:
-    """Whether SQL compares the literal with the column as it is."""
-    if isinstance(value, str):
-        return bool(
-            pa.types.is_string(type_)
-            or pa.types.is_large_string(type_)
-            or pa.types.is_string_view(type_)
-        )
-    if not pa.types.is_integer(type_):
-        return False
+def _fits(value: Any, accepted: range | None) -> bool:
+    if accepted is None or isinstance(value, str):
+        return accepted is None and isinstance(value, str)
+    return value in accepted
+
+
+def _is_compared(type_: pa.DataType) -> bool:
+    """Tell if SQL compares some literals with a column of this type as they are."""
+    return pa.types.is_integer(type_) or _is_text(type_)
+
+
+def _is_text(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(type_)
+        or pa.types.is_large_string(type_)
+        or pa.types.is_string_view(type_)
+    )
+
+
+def _range(type_: pa.DataType) -> range | None:
+    """Return the numbers that a column holds; None for a column of texts."""
+    if _is_text(type_):
+        return None
     if pa.types.is_unsigned_integer(type_):
-        return bool(0 <= value < 1 << type_.bit_width)
+        return range(1 << type_.bit_width)
     half = 1 << (type_.bit_width - 1)
-    return bool(-half <= value < half)
+    return range(-half, half)
