@@ -1,4 +1,4 @@
-"""What strong reads cost: statements over accelerated datasets of a cluster, strong and eventual.
+"""Measures what strong reads cost: statements over accelerated datasets of a cluster, strong and eventual.
 
 Two clusters run side by side, each over a Valkey of its own, and differ in
 `runtime.query.consistency` alone. They are asked in short turns, so that what else the machine does

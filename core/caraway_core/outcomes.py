@@ -126,7 +126,7 @@ _WORDS: Mapping[type[errors.CarawayError], tuple[str, str]] = {
         "run the query again",
     ),
 }
-"""What failed and what to do, for errors that hold words of a store or of Ray, addresses and
+"""The cause and the remedy of errors that hold words of a store or of Ray, addresses and
 paths: those are for operators."""
 
 

@@ -15,7 +15,7 @@ PASSWORD = "CARAWAY_REDIS_PASSWORD"
 _FLAG = "--redis_password="
 _FROM_ENVIRONMENT = "--fromenv=redis_password"
 _OF_FLAG = "FLAGS_redis_password"
-"""Where the flags of the state server look for a value that `--fromenv` names."""
+"""The place where the flags of the state server look for a value that `--fromenv` names."""
 
 Start = Callable[..., Any]
 

@@ -52,7 +52,7 @@ class Newest:
         """Have a statement read all that was acknowledged before now, by any scheduler.
 
         Raises:
-            StateAwayError: the state store does not answer in time.
+            UnavailableError: the state store does not answer in time.
         """
         if names := self.mentioned(sql):
             await self._freshness.reach(names)
