@@ -221,7 +221,7 @@ class Accelerations:
         return self._newest is None or self._newest.may_keep(sql)
 
     async def caught_up(self, sql: str) -> None:
-        """Have a statement read all that was acknowledged before now. Raises UnavailableError."""
+        """Have a statement read all that is acknowledged. Raises UnavailableError."""
         if self._newest is not None:
             await self._newest.caught_up(sql)
 

@@ -225,7 +225,7 @@ class SourceDispatch:
         return self._accelerations is None or self._accelerations.may_keep(sql)
 
     async def caught_up(self, sql: str) -> None:
-        """Have a statement read all that was acknowledged before now. Raises UnavailableError."""
+        """Have a statement read all that is acknowledged. Raises UnavailableError."""
         if self._accelerations is not None:
             await self._accelerations.caught_up(sql)
 
