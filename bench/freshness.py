@@ -1,4 +1,4 @@
-"""Measures what strong reads cost: statements over accelerated datasets of a cluster, strong and eventual.
+"""Measures strong reads against eventual ones, over accelerated datasets of a cluster.
 
 Two clusters run side by side, each over a Valkey of its own, and differ in
 `runtime.query.consistency` alone. They are asked in short turns, so that what else the machine does
