@@ -1,7 +1,5 @@
 """Random statements answer on a runner as they do on one node."""
 
-import re
-
 import pytest
 from hypothesis import note
 
@@ -35,18 +33,7 @@ class Tally:
         assert self.faults <= MOST_FAULTS * self.asked, vars(self)
 
 
-def is_known_wrong(sql: str) -> bool:
-    """Whether it holds what DataFusion 55 answers wrongly on one node, too: grouping sets over rows
-    that a window has sorted, and a sort over a subquery that skips rows. Decision 0006 tells of
-    both."""
-    if re.search(r"ROLLUP|CUBE|GROUPING SETS", sql) and re.search(r"\bOVER\b", sql):
-        return True
-    return bool(re.search(r"OFFSET [1-9]\d*\).*ORDER BY", sql))
-
-
 def agree(query: Query, pair: Pair, tally: Tally) -> None:
-    if is_known_wrong(query.sql):
-        return
     expected = pair.reference.outcome(query.sql)
     note(query.sql)
     if isinstance(expected, QueryError):
