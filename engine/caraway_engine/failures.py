@@ -21,7 +21,7 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_engine import engine_errors, type_words
 from caraway_engine.engine_errors import Fault
-from caraway_engine.known_faults.overflow import OVERFLOW
+from caraway_engine.known_faults.sums import OVERFLOW
 
 logger = logging.getLogger(__name__)
 _LONGEST_CAUSE = 4_000

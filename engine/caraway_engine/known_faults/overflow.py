@@ -1,24 +1,20 @@
 """Whole numbers that overflow: DataFusion 55 wraps them around, and says nothing.
 
-`+`, `-`, `*` and `sum` of whole numbers are guarded where form and type do not rule an overflow
-out. A guard is a cheap test of each row; a row that may overflow is computed as DECIMAL, exactly,
-and cast back, which fails where the number does not fit.
+`+`, `-` and `*` of whole numbers are guarded where form and type do not rule an overflow out. A
+guard is a cheap test of each row; a row that may overflow is computed as DECIMAL, exactly, and cast
+back, which fails where the number does not fit. `sums` guards what is computed of many rows.
 """
 
 from collections.abc import Callable
 
 import pyarrow as pa
 
-from caraway_engine.known_faults import ranges, scopes, syntax
+from caraway_engine.known_faults import ranges, scopes, sums, syntax
 from caraway_engine.known_faults.ranges import Range
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
-OVERFLOW = "number overflow"
-"""Stands in the engine's error when a guard fails; see `failures`."""
 _SIGNS = {"Plus": "+", "Minus": "-", "Multiply": "*"}
-_ROWS = 2**32
-"""No sum has more rows: those of numbers of 32 bits cannot overflow."""
 _SQL_TYPES = {
     pa.int8(): "TINYINT", pa.int16(): "SMALLINT", pa.int32(): "INT", pa.int64(): "BIGINT",
     pa.uint8(): "TINYINT UNSIGNED", pa.uint16(): "SMALLINT UNSIGNED", pa.uint32(): "INT UNSIGNED",
@@ -37,22 +33,6 @@ _TESTS = {
     ("Minus", pa.uint64()): "__b > __a",
 }
 _NEGATED = "CAST(0 - CAST(__a AS DECIMAL(20, 0)) AS {type})"
-# Of no rows a sum is NULL, and so must the text be: the optimizer computes what depends on no rows.
-_TOO_LARGE = "CAST(replace('{error} in sum of {name} #', '#', CAST(__sum AS VARCHAR)) AS {type})"
-# A sum that wrapped around differs by a multiple of 2^64 from the right one, and so, shifted, by
-# one of 2^32 from the sum of the shifted rows; rightly it is more by less than 2^32.
-_WRAPPED = {
-    pa.int64(): "(__sum >> 32) - __high NOT BETWEEN 0 AND 4294967295",
-    pa.uint64(): "__high > (__sum >> 32)",
-}
-_WRAPPED_DECIMAL = "abs(__high) >= {wrapping} OR __sum > {most} OR __sum < -{most}"
-_SUM = "CASE WHEN {test} THEN {fail} ELSE __sum END"
-# The engine names columns without their casts, so a sum of a cast has the name of the other sum.
-_AS_DOUBLE = "CAST(__a AS DOUBLE) * 1e0"
-_MOST_DIGITS = 38
-_SAFE_DIGITS = 28
-_WRAPS = 1.5e38
-"""A sum of decimals below this has not wrapped around at 2^127."""
 
 
 def guard(scope: Scope, types: Types) -> bool:
@@ -89,9 +69,11 @@ class _Arithmetic:
         """Return what makes the guarded form of a copy of the node, or None."""
         type_ = self._type(node)
         if syntax.kind(node) == "Function":
-            return self._sum(node, type_)
+            return sums.guarded(node, type_, self._type)
         whole = ranges.of_type(type_)
-        if type_ is None or whole is None:
+        # Decimals fail where they pass 1.7e38; between that and 1e38 they have 39 digits, and are
+        # right.
+        if whole is None or type_ not in _SQL_TYPES:
             return None
         if syntax.kind(node) == "UnaryOp":
             return self._negation(node, type_, whole)
@@ -113,26 +95,9 @@ class _Arithmetic:
         if inner is None or Range(-inner.most, -inner.least).fits(whole):
             return None
         text = _NEGATED.format(type=_SQL_TYPES[type_])
-        if type_ == pa.int64() and not _is_costly(node):
+        if type_ == pa.int64() and not scopes.is_costly(node):
             text = f"CASE WHEN __a < -9223372036854775807 THEN {text} ELSE -__a END"
         return lambda copy: syntax.filled(text, a=copy["UnaryOp"]["expr"])
-
-    def _sum(self, node: Tree, type_: pa.DataType | None) -> Callable[[Tree], Tree] | None:
-        (argument,) = syntax.arguments(node)
-        given = self._type(argument)
-        if given is None or type_ is None:
-            return None
-        if pa.types.is_decimal128(type_):
-            return _decimal_sum(argument, given, type_)
-        found = ranges.of(argument, self._type)
-        if found is None or type_ not in _WRAPPED or found.magnitude * _ROWS <= 2**63:
-            return None
-        if syntax.is_distinct(node) or _is_costly(node):
-            return lambda copy: _exact_sum(copy, type_)
-        name = _SQL_TYPES[type_]
-        fail = _TOO_LARGE.format(error=OVERFLOW, name=name, type=name)
-        text = _SUM.format(test=_WRAPPED[type_], fail=fail)
-        return lambda copy: _shifted_sum(copy, text)
 
 
 def _computes(tree: Tree) -> bool:
@@ -144,7 +109,7 @@ def _computes(tree: Tree) -> bool:
         case "UnaryOp":
             return tree["UnaryOp"]["op"] == "Minus" and syntax.number(tree) is None
         case "Function":
-            return syntax.function_name(tree) == "sum" and len(syntax.arguments(tree)) == 1
+            return sums.is_one(tree)
     return False
 
 
@@ -160,18 +125,13 @@ def _operands(node: Tree) -> list[Tree]:
     return [each for each in whole if syntax.number(each) is None]
 
 
-def _is_costly(node: Tree) -> bool:
-    """Tell if an expression must not stand there twice."""
-    return scopes.has_subquery(node) or scopes.is_volatile(node)
-
-
 def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range) -> str:
     op, sign, name = operation["op"], _SIGNS[operation["op"]], _SQL_TYPES[type_]
     exact = _EXACT.format(sign=sign, type=name)
     if type_.bit_width < 64:
         wide = ranges.combined(op, left, right)
         return _WIDER.format(sign=sign, type=name) if wide.fits(_INT64) else exact
-    if _is_costly(operation):
+    if scopes.is_costly(operation):
         return exact
     if right.least == right.most and type_ == pa.int64():
         test = _constant_test(op, right.least, "__a")
@@ -194,44 +154,6 @@ def _constant_test(op: str, constant: int, other: str) -> str:
         return f"{other} > {_INT64.most - added}"
     # The least BIGINT itself cannot be written as a number.
     return f"{other} < -{_INT64.most + added + 1}"
-
-
-def _decimal_sum(
-    argument: Tree, given: pa.DataType, type_: pa.DataType
-) -> Callable[[Tree], Tree] | None:
-    if not pa.types.is_decimal128(given) or given.precision <= _SAFE_DIGITS:
-        return None
-    # What is computed has the most digits by its type only; columns have them by their values.
-    if syntax.kind(syntax.unnested(argument)) not in ("Identifier", "CompoundIdentifier", "Cast"):
-        return None
-    digits = "9" * _MOST_DIGITS
-    most = f"{digits[: _MOST_DIGITS - type_.scale]}.{digits[: type_.scale]}".rstrip(".")
-    decimal = f"DECIMAL(38, {type_.scale})"
-    test = _WRAPPED_DECIMAL.format(
-        wrapping=repr(_WRAPS / 10**type_.scale), most=f"CAST('{most}' AS {decimal})"
-    )
-    fail = _TOO_LARGE.format(error=OVERFLOW, name="DECIMAL", type=decimal)
-    text = _SUM.format(test=test, fail=fail)
-
-    def made(copy: Tree) -> Tree:
-        (inner,) = syntax.arguments(copy)
-        high = syntax.with_argument(copy, syntax.filled(_AS_DOUBLE, a=inner))
-        return syntax.filled(text, sum=copy, high=high)
-
-    return made
-
-
-def _exact_sum(node: Tree, type_: pa.DataType) -> Tree:
-    (argument,) = syntax.arguments(node)
-    wide = syntax.filled("CAST(__a AS DECIMAL(38, 0))", a=argument)
-    text = f"CAST(__a AS {_SQL_TYPES[type_]})"
-    return syntax.filled(text, a=syntax.with_argument(node, wide))
-
-
-def _shifted_sum(node: Tree, text: str) -> Tree:
-    (argument,) = syntax.arguments(node)
-    high = syntax.with_argument(node, syntax.filled("__a >> 32", a=argument))
-    return syntax.filled(text, sum=node, high=high)
 
 
 def _wrapped(node: Tree, guarded: Callable[[Tree], Tree]) -> Tree:

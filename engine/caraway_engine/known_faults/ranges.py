@@ -1,4 +1,4 @@
-"""How large the whole numbers of an expression can be, as far as its form and type tell."""
+"""How large the exact numbers of an expression can be, as far as its form and type tell."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MOST_COUNTED = 2**40
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """All whole numbers from `least` to `most`."""
+    """All numbers from `least` to `most`."""
 
     least: int
     most: int
@@ -33,7 +33,11 @@ class Range:
 
 
 def of_type(type_: pa.DataType | None) -> Range | None:
-    """Return what a type of whole numbers holds; None for any other."""
+    """Return what a type of whole numbers or decimals holds; None for any other."""
+    if type_ is not None and pa.types.is_decimal128(type_):
+        return Range(
+            -(10 ** (type_.precision - type_.scale)), 10 ** (type_.precision - type_.scale)
+        )
     if type_ is None or not pa.types.is_integer(type_):
         return None
     if pa.types.is_unsigned_integer(type_):
@@ -59,7 +63,7 @@ def combined(op: str, left: Range, right: Range) -> Range:
 
 
 def of(expression: Tree, type_: Callable[[Tree], pa.DataType | None]) -> Range | None:
-    """Return the range of an expression; None where it is not of whole numbers."""
+    """Return the range of an expression; None where it is not of exact numbers."""
     inner = syntax.unnested(expression)
     value = syntax.number(inner)
     if value is not None:
@@ -81,7 +85,7 @@ def _narrow(expression: Tree, type_: Callable[[Tree], pa.DataType | None]) -> Ra
     operation = expression["BinaryOp"]
     right = of(operation["right"], type_)
     if operation["op"] == "Modulo" and right is not None and right.magnitude:
-        return Range(1 - right.magnitude, right.magnitude - 1)
+        return Range(-right.magnitude, right.magnitude)
     left = of(operation["left"], type_)
     if operation["op"] not in _COMBINED or left is None or right is None:
         return None

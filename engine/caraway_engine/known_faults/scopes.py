@@ -354,6 +354,11 @@ def has_subquery(expression: Tree) -> bool:
     return any(map(syntax.is_query, syntax.inside(expression)))
 
 
+def is_costly(expression: Tree) -> bool:
+    """Tell if an expression must not stand there twice."""
+    return has_subquery(expression) or is_volatile(expression)
+
+
 def groups(scope: Scope) -> list[Tree]:
     """Return what a SELECT groups by; empty for what is not known here, such as GROUP BY ALL."""
     group_by = scope.select["group_by"]

@@ -57,6 +57,12 @@ def tables() -> dict[str, pa.Table]:
             "y": pa.array([2**64 - 1, 1], pa.uint64()),
             "d": pa.array([Decimal("9" * 38)] * 2, pa.decimal128(38, 0)),
         }),
+        # 200 years each: two of them are more nanoseconds than 64 bits hold.
+        "lengths": pa.table({
+            "id": pa.array([1, 2], pa.int64()),
+            "a": pa.array([dt.datetime(1900, 1, 1)] * 2, pa.timestamp("ns")),
+            "b": pa.array([dt.datetime(2100, 1, 1)] * 2, pa.timestamp("ns")),
+        }),
         "texts": pa.table({"s": ["a", "a"], "y": pa.array([None, "c"], pa.string())}),
         "moments": pa.table({
             "id": pa.array([1, 2], pa.int64()),
