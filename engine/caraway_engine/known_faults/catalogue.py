@@ -30,7 +30,10 @@ FAULTS = (
         Remedy.GUARDED,
     ),
     Fault(
-        "sum-overflow", "A sum of BIGINT or DECIMAL that overflows wraps around.", Remedy.GUARDED
+        "sum-overflow",
+        "A sum of BIGINT, DECIMAL or lengths of time that overflows wraps around, and so does the "
+        "average of lengths of time.",
+        Remedy.GUARDED,
     ),
     Fault(
         "in-loses-null",
@@ -57,6 +60,11 @@ FAULTS = (
     Fault(
         "using-loses-right",
         "A column of USING is that of the left side, also in FULL and RIGHT joins.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
+        "using-ambiguous",
+        "A column of USING without its table is ambiguous in WHERE and in the ON of other joins.",
         Remedy.REWRITTEN,
     ),
     Fault(

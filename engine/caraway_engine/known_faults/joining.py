@@ -18,7 +18,7 @@ _KEEPS_RIGHT = {"FullOuter": "FULL", "RightOuter": "RIGHT", "Right": "RIGHT"}
 
 
 @dataclass(frozen=True, slots=True)
-class _Relation:
+class Relation:
     """One relation of a FROM: its name, and its columns."""
 
     name: str
@@ -39,21 +39,22 @@ def mend_using(scope: Scope, types: Types) -> bool:
         for number, join in enumerate(from_["joins"]):
             operator = join["join_operator"]
             side = _KEEPS_RIGHT.get(syntax.kind(operator))
-            if side is None or not _is_by_name(syntax.body(operator)):
+            if side is None or not is_by_name(syntax.body(operator)):
                 continue
             is_changed |= _mend_join(scope, types, from_, number, side)
     return is_changed
 
 
-def _is_by_name(constraint: Tree) -> bool:
+def is_by_name(constraint: Tree) -> bool:
+    """Tell if a join compares the columns that both sides have by one name."""
     return constraint == "Natural" or syntax.kind(constraint) == "Using"
 
 
 def _mend_join(scope: Scope, types: Types, from_: Tree, number: int, side: str) -> bool:
     joins = from_["joins"]
     before = [from_["relation"], *(each["relation"] for each in joins[:number])]
-    left = [_relation(each, scope, types, side) for each in before]
-    right = _relation(joins[number]["relation"], scope, types, side)
+    left = [relation_of(each, scope, types, side) for each in before]
+    right = relation_of(joins[number]["relation"], scope, types, side)
     values: dict[str, Tree] = {}
     for name in _names(syntax.body(joins[number]["join_operator"]), left, right):
         owner = next((each for each in left if name in each.columns), None)
@@ -83,10 +84,10 @@ def shared_columns(scope: Scope, types: Types, join: Tree) -> list[Tree]:
         InvalidQueryError: the columns of a relation are not known.
     """
     operator = join["join_operator"]
-    if not _is_by_name(syntax.body(operator)):
+    if not is_by_name(syntax.body(operator)):
         return []
-    left = [_relation(each, scope, types, _ANY_SIDE) for each in _before(scope, join)]
-    right = _relation(join["relation"], scope, types, _ANY_SIDE)
+    left = [relation_of(each, scope, types) for each in _before(scope, join)]
+    right = relation_of(join["relation"], scope, types)
     names = _names(syntax.body(operator), left, right)
     return [each.column(name) for each in (*left, right) for name in names if name in each.columns]
 
@@ -131,7 +132,7 @@ def written_out(scope: Scope, types: Types, wildcard: Tree) -> list[Tree]:
     whole = [each for from_ in scope.select["from"] for each in (
         from_["relation"], *(join["relation"] for join in from_["joins"])
     )]  # fmt: skip
-    found = [_relation(each, scope, types, _ANY_SIDE) for one in whole for each in _tables(one)]
+    found = [relation_of(each, scope, types) for one in whole for each in _tables(one)]
     if "QualifiedWildcard" in wildcard:
         (name,) = wildcard["QualifiedWildcard"][0]["ObjectName"][-1:]
         found = [each for each in found if each.name == syntax.spelled(name["Identifier"])]
@@ -159,28 +160,33 @@ def _names_one(tree: Tree, values: dict[str, Tree]) -> bool:
 
 def _is_by_name_of(join: Tree) -> bool:
     operator = join["join_operator"]
-    return syntax.kind(operator) != "" and _is_by_name(syntax.body(operator))
+    return syntax.kind(operator) != "" and is_by_name(syntax.body(operator))
 
 
-def _names(constraint: Tree, left: list[_Relation], right: _Relation) -> list[str]:
+def _names(constraint: Tree, left: list[Relation], right: Relation) -> list[str]:
     if constraint == "Natural":
         return [name for each in left for name in each.columns if name in right.columns]
     return [syntax.spelled(each[-1]["Identifier"]) for each in constraint["Using"]]
 
 
-def _relation(tree: Tree, scope: Scope, types: Types, side: str) -> _Relation:
+def relation_of(tree: Tree, scope: Scope, types: Types, side: str = _ANY_SIDE) -> Relation:
+    """Return a relation of a FROM.
+
+    Raises:
+        InvalidQueryError: it has no name, or its columns are not known.
+    """
     inner = tree.get("Table") or tree.get("Derived")
     columns = types.columns(scope, [{"relation": tree, "joins": []}])
     if inner is None or columns is None:
         raise _refusal(side)
     if inner["alias"]:
-        return _Relation(syntax.spelled(inner["alias"]["name"]), columns)
+        return Relation(syntax.spelled(inner["alias"]["name"]), columns)
     if "name" not in inner or "Identifier" not in inner["name"][-1]:
         raise _refusal(side)
-    return _Relation(syntax.spelled(inner["name"][-1]["Identifier"]), columns)
+    return Relation(syntax.spelled(inner["name"][-1]["Identifier"]), columns)
 
 
-def _expand(scope: Scope, left: list[_Relation], right: _Relation, values: dict[str, Tree]) -> None:
+def _expand(scope: Scope, left: list[Relation], right: Relation, values: dict[str, Tree]) -> None:
     """Write out the columns of `*`: each column of USING once, where the left one stands."""
     items: list[Tree] = []
     for item in scope.select["projection"]:

@@ -16,6 +16,7 @@ from caraway_engine.known_faults import (
     constants,
     floats,
     joining,
+    merged,
     moments,
     ordering,
     overflow,
@@ -35,8 +36,9 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 # `*` of `SELECT *` and `count(*)` computes nothing.
 _COMPUTES = r"[+-]|[\w)\]\"']\s*\*(?!\s*(?:,|$|from\b))"
 _WORDS = (
-    "sum", "min", "max", "over", "exists", "in", "any", "some", "all", "using", "natural",
-    "distinct", "random", "uuid", "offset", "timestamptz", "zone", "timestamp", "interval",
+    "sum", "avg", "mean", "min", "max", "over", "exists", "in", "any", "some", "all",
+    "using", "natural", "distinct", "random", "uuid", "offset", "timestamptz", "zone", "timestamp",
+    "interval",
 )  # fmt: skip
 _MAY_APPLY = re.compile(rf"{_COMPUTES}|\b(?:{'|'.join(_WORDS)})\b", re.IGNORECASE)
 _CHOOSES = re.compile(r"\b(?:where|on|having|limit|fetch)\b", re.IGNORECASE)
@@ -113,7 +115,14 @@ def planned(
         InvalidQueryError: there is no such form.
         Exception: the engine cannot plan the statement as it is.
     """
-    dataframe, optimized = plan(sql), None
+    try:
+        dataframe = plan(sql)
+    except Exception as exc:
+        named = merged.is_error(exc) and merged.qualified(sql, Types(context, parameters, known))
+        if not named:
+            raise
+        sql, dataframe = named, plan(named)
+    optimized = None
     believed = _NO_CONSTANTS
     if _MAKES_NULLS.search(sql):
         optimized = dataframe.optimized_logical_plan()

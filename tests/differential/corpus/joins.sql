@@ -73,6 +73,19 @@ SELECT * FROM l JOIN third USING (k);
 -- name: join USING two columns
 SELECT k, s, v, w FROM l JOIN r USING (k, s);
 
+-- name: a column of USING in WHERE
+SELECT k, v, w FROM l JOIN r USING (k) WHERE k > 1;
+
+-- name: a column of USING in WHERE of a left join
+SELECT k, v, w FROM l LEFT JOIN r USING (k) WHERE k = 3 OR k IS NULL;
+
+-- name: a column of USING in WHERE of a full join
+SELECT k, v, w FROM l FULL JOIN r USING (k) WHERE k <> 2;
+
+-- name: a column of USING in the condition of another join
+SELECT l.v, r.w, o.z FROM l JOIN r USING (k) LEFT JOIN (SELECT k AS z FROM third) o ON k + 1 = o.z
+WHERE k < 3;
+
 -- name: left join USING
 SELECT k, v, w FROM l LEFT JOIN r USING (k);
 

@@ -1,8 +1,10 @@
 """Statements that the plain engine answers wrongly, with what users get."""
 
+import datetime as dt
 from dataclasses import dataclass
 
 _NAN, _INF = float("nan"), float("inf")
+_TWO_HUNDRED_YEARS = dt.timedelta(days=73_049)
 Row = tuple[object, ...]
 
 
@@ -56,6 +58,31 @@ CASES = (
     refused("sum-overflow", "SELECT sum(DISTINCT x) FROM big", "9223372036854775808 does not fit"),
     refused("sum-overflow", "SELECT sum(x) OVER (ORDER BY id) FROM big", "sum of BIGINT"),
     refused("sum-overflow", "SELECT id % 1, sum(x) FROM big GROUP BY id % 1", "sum of BIGINT"),
+    refused("sum-overflow", "SELECT sum(d * 1) FROM big", "sum of DECIMAL is too large"),
+    refused("sum-overflow", "SELECT sum(coalesce(d, 0)) FROM big", "sum of DECIMAL is too large"),
+    refused("sum-overflow", "SELECT sum(d - 1) OVER (ORDER BY id) FROM big", "sum of DECIMAL"),
+    refused("sum-overflow", "SELECT sum(b - a) FROM lengths", "sum of INTERVAL is too large"),
+    refused(
+        "sum-overflow",
+        "SELECT sum(b - a) OVER (ORDER BY id) FROM lengths",
+        "sum of INTERVAL is too large",
+    ),
+    answered("sum-overflow", "SELECT avg(b - a) FROM lengths", (_TWO_HUNDRED_YEARS,)),
+    answered(
+        "sum-overflow",
+        "SELECT avg(b - a), sum(b - a) FILTER (WHERE id = 1) FROM lengths",
+        (_TWO_HUNDRED_YEARS, _TWO_HUNDRED_YEARS),
+    ),
+    answered(
+        "sum-overflow",
+        "SELECT id / 3, mean(b - a) FROM lengths GROUP BY id / 3",
+        (0, _TWO_HUNDRED_YEARS),
+    ),
+    answered(
+        "sum-overflow",
+        "SELECT avg(b - a) OVER (ORDER BY id) FROM lengths",
+        (_TWO_HUNDRED_YEARS,), (_TWO_HUNDRED_YEARS,),
+    ),
     answered(
         "in-loses-null", "SELECT v FROM t WHERE (k IN (SELECT k FROM u)) IS NULL", (40,), (50,)
     ),
@@ -122,6 +149,36 @@ CASES = (
         "except-all",
         "WITH a AS (SELECT k FROM u) SELECT * FROM (SELECT k FROM a EXCEPT ALL SELECT k FROM t) x",
         (2,), (4,),
+    ),
+    answered(
+        "using-ambiguous", "SELECT k, v, w FROM t JOIN u USING (k) WHERE k = 1", (1, 10, 1)
+    ),
+    answered("using-ambiguous", "SELECT v FROM t LEFT JOIN u USING (k) WHERE k > 2", (50,)),
+    answered("using-ambiguous", "SELECT v FROM t NATURAL JOIN u WHERE k IN (1, 5)", (10,)),
+    answered(
+        "using-ambiguous",
+        "SELECT w FROM t RIGHT JOIN u USING (k) WHERE k = 4 OR k IS NULL",
+        (5,), (6,),
+    ),
+    answered(
+        "using-ambiguous",
+        "SELECT k, v, w FROM t FULL JOIN u USING (k) WHERE k > 2",
+        (3, 50, None), (4, None, 6),
+    ),
+    answered(
+        "using-ambiguous",
+        "SELECT v FROM t JOIN u USING (k) JOIN named USING (k) WHERE k = 1 AND c = 5",
+        (10,),
+    ),
+    answered(
+        "using-ambiguous",
+        "SELECT t.v, o.v AS other FROM t JOIN u USING (k) JOIN one_file o ON k * 10 = o.v",
+        (10, 10), (20, 20), (20, 20), (20, 20), (30, 20), (30, 20), (30, 20),
+    ),
+    answered(
+        "using-ambiguous",
+        "WITH q AS (SELECT w FROM t JOIN u USING (k) WHERE k = 1) SELECT * FROM q",
+        (1,),
     ),
     answered(
         "using-loses-right",
