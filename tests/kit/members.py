@@ -103,12 +103,12 @@ class World:
                     found.append(number)
         return found
 
-    def judge(self, found: list[int], expected: set[int], where: str) -> None:
+    def judge(self, found: list[int], expected: set[int], gone: set[int], where: str) -> None:
         if len(found) != len(set(found)):
             self.faults.append(f"{where}: applied twice: {found}")
         if missing := expected.difference(found):
             self.faults.append(f"{where}: acknowledged and not read: {missing}")
-        if back := self.gone.intersection(found):
+        if back := gone.intersection(found):
             self.faults.append(f"{where}: truncated and read again: {back}")
 
 
@@ -121,6 +121,10 @@ class Readers:
         self.logs: dict[str, Log] = {}
         self.seen: set[int] = set()
         """What was read here, or acknowledged here: it is read here from then on."""
+        self.gone: set[int] = set()
+        """What was truncated here, or read here and then truncated: it never comes back here."""
+        self._ever: set[int] = set()
+        self.have_died = False
 
     place = PLACE
     cores = 4
@@ -172,8 +176,11 @@ class Readers:
     def check(self) -> None:
         found = self.read()
         self.seen &= self.world.acknowledged
-        self.world.judge(found, self.seen, "on one scheduler")
+        self._ever.update(found)
+        self.world.judge(found, self.seen, self.gone, "on one scheduler")
         self.seen |= self.world.acknowledged.intersection(found)
+        # A TRUNCATE that another scheduler acknowledged may come here later.
+        self.gone |= (self.world.gone & self._ever).difference(found)
 
 
 class Member:
@@ -248,6 +255,7 @@ class Member:
             with suppress(CarawayError):
                 await self.feed.apply(truncation(), None, 1e6)
                 world.gone |= victims
+                self.readers.gone |= victims
                 self.readers.check()
             world.truncations += 1
 
@@ -277,6 +285,8 @@ class Member:
             with suppress(CarawayError):
                 await self._freshness.reach(frozenset({NAME}))
                 break
+        if self.readers.have_died:
+            return  # Nobody gets its answer.
         found = self.readers.read()
         # A TRUNCATE meanwhile may count for it, or not.
         missing = (expected & world.acknowledged).difference(found)
@@ -321,6 +331,7 @@ class Member:
 
     async def again(self, readers: Readers | None) -> "Member":
         """End it, and begin its next life, with its readers unless the process died."""
+        self.readers.have_died = readers is None
         await self.end()
         batches = self.batches if self.mode == "changes" else None
         self.successor = Member(self.world, self.name, batches, readers)

@@ -34,7 +34,7 @@ async def settled(world: World, members: Sequence[Member]) -> None:
                 await member.settle()
                 break
         found = member.readers.read()
-        world.judge(found, world.acknowledged, f"in the end, on {member.name}")
+        world.judge(found, world.acknowledged, world.gone, f"in the end, on {member.name}")
         invented = set(found) - world.acknowledged - world.uncertain - set(world.source)
         assert not invented
     assert not world.faults
