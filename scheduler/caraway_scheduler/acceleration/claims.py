@@ -7,8 +7,10 @@ A claim spares work; it does not make writes safe. What is written names the rev
 
 import asyncio
 import itertools
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateStore
 
@@ -61,12 +63,36 @@ class Claim:
             if not await self.take():
                 raise CarawayError("another scheduler refreshes the dataset")
 
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[bool]:
+        """Hold the claim during a work of any length; False: somebody else has it.
+
+        Raises:
+            StateAwayError: the state store does not answer.
+        """
+        if not await self.take():
+            yield False
+            return
+        renewing = tasks.begin(self._renewed())
+        try:
+            yield True
+        finally:
+            renewing.cancel()
+            await self.release()
+
     async def release(self) -> None:
         """Give the claim up, if it is still held; otherwise it expires."""
         with suppress(CarawayError):
             entry = await self._store.get(self._key)
             if entry is not None and entry.value == self._value:
                 await self._store.compare_and_set(self._key, None, expected=entry.revision)
+
+    async def _renewed(self) -> None:
+        # If it is lost, the work goes on: what it writes names the revision that it replaces.
+        while True:
+            await asyncio.sleep(RENEW_S)
+            with suppress(CarawayError):
+                await self.take()
 
     def _may_replace(self, value: bytes) -> bool:
         if value == self._value:

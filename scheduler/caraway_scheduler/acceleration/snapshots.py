@@ -10,10 +10,12 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -29,7 +31,9 @@ from caraway_scheduler.acceleration.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
 _KEPT = 2
+_TRIES = 5
 _ORPHANED = timedelta(hours=6)
+T = TypeVar("T")
 _SCHEMA = pa.schema([("description", pa.binary())])
 _MARK = re.compile(r"(?P<at>[0-9a-f]+)-(?P<sha>[0-9a-f]{64})-(?P<size>[0-9]+)-(?P<id>[0-9a-f]{32})")
 
@@ -79,8 +83,8 @@ class SnapshotStore:
         Raises:
             CarawayError: it cannot be read.
         """
-        found = await self._found()
-        return str((await self._read(found[-1]))["state"]) if found else None
+        document = await self._of_last(self._read)
+        return str(document["state"]) if document else None
 
     async def start(self) -> Successor | None:
         """Bring the last snapshot of this dataset here as its first version.
@@ -90,10 +94,38 @@ class SnapshotStore:
         Raises:
             CarawayError: it cannot be read, or not be stored here.
         """
-        found = await self._found()
-        if not found:
-            return None
-        document = await self._read(found[-1])
+        return await self._of_last(self._first)
+
+    async def replacement(self, held: HeldVersion) -> Successor | None:
+        """Bring the last snapshot here in place of a version, if it has the very same rows.
+
+        An older one is not taken: readers would lose what they have seen.
+
+        Raises:
+            CarawayError: it cannot be read, or not be stored here.
+        """
+        return await self._of_last(partial(self._same, held))
+
+    async def _of_last(self, work: Callable[[Found], Awaitable[T | None]]) -> T | None:
+        """Return what a work on the last snapshot gives, None without a snapshot.
+
+        Whoever makes newer snapshots removes the older ones, also while they are read. The work
+        then begins again with the newest. Each try that fails so means `_KEPT` more snapshots.
+        """
+        for tries_left in reversed(range(_TRIES)):
+            found = await self._found()
+            if not found:
+                return None
+            try:
+                return await work(found[-1])
+            except CarawayError:
+                # The mark goes first, so one that is still there is no reason for the failure.
+                if not tries_left or found[-1] in await self._found():
+                    raise
+        return None
+
+    async def _first(self, found: Found) -> Successor | None:
+        document = await self._read(found)
         subject = self._head.subject
         if document["origin"] != subject.origin:
             logger.warning(
@@ -106,18 +138,8 @@ class SnapshotStore:
         first = self._head.anew(None, here, document["sql"], _cut(document["cut"]))
         return replace(first, version=replace(first.version, position=document["position"]))
 
-    async def replacement(self, held: HeldVersion) -> Successor | None:
-        """Bring the last snapshot here in place of a version, if it has the very same rows.
-
-        An older one is not taken: readers would lose what they have seen.
-
-        Raises:
-            CarawayError: it cannot be read, or not be stored here.
-        """
-        found = await self._found()
-        if not found:
-            return None
-        document = await self._read(found[-1])
+    async def _same(self, held: HeldVersion, found: Found) -> Successor | None:
+        document = await self._read(found)
         same = state_of(held.version), self._head.subject.origin
         if (document["state"], document["origin"]) != same or held.version.pending:
             return None
@@ -127,16 +149,19 @@ class SnapshotStore:
 
     async def _copied(self, part: Part) -> Part:
         key = making.key_of(self._head.name)
-        chunks: list[ChunkInfo] = []
-        for index, chunk in enumerate(part.chunks):
-            batches = [each async for each in self._store.read_chunk(part.key, chunk)]
-            written = await self._head.results.write_chunk(key, index, part.schema, batches)
-            chunks.append(
-                ChunkInfo(
-                    index, written.row_count, written.size_bytes, written.sha256, chunk.partition
-                )
-            )
+        try:
+            chunks = [await self._copy(part, number, key) for number in range(len(part.chunks))]
+        except CarawayError:
+            with suppress(CarawayError):
+                await self._head.results.delete(key)
+            raise
         return Part(key, part.schema, tuple(chunks))
+
+    async def _copy(self, part: Part, number: int, key: str) -> ChunkInfo:
+        chunk = part.chunks[number]
+        batches = [each async for each in self._store.read_chunk(part.key, chunk)]
+        written = await self._head.results.write_chunk(key, number, part.schema, batches)
+        return replace(written, partition=chunk.partition)
 
     async def _describe(self, part: Part, version: Version) -> None:
         document = {
@@ -174,17 +199,32 @@ class SnapshotStore:
         return sorted(found, key=lambda each: each.made)
 
     async def _remove_old(self) -> None:
+        """Remove old snapshots, and rows that belong to none.
+
+        Two schedulers may do this at once, and descriptions may be damaged.
+        """
         found = await self._found()
         for old in found[:-_KEPT]:
-            document = await self._read(old)
+            rows = await self._rows_of(old)
             # The mark first: without it there is no such snapshot.
-            for key in (old.mark, old.description, document["key"]):
-                await self._store.delete(key)
-        wanted = {(await self._read(each))["key"] for each in found[-_KEPT:]}
+            for key in (old.mark, old.description, rows):
+                if key is not None:
+                    await self._store.delete(key)
+        wanted = {await self._rows_of(each) for each in found[-_KEPT:]}
+        if None in wanted:
+            return
         for key in await self._store.keys():
             made_at = making.made_at(key, self._head.name)
             if made_at and key not in wanted and self._head.clock() - made_at > _ORPHANED:
                 await self._store.delete(key)
+
+    async def _rows_of(self, found: Found) -> str | None:
+        """Return where the rows of a snapshot are, None if its description cannot be read."""
+        try:
+            return str((await self._read(found))["key"])
+        except CarawayError as exc:
+            logger.info("a snapshot cannot be read", extra={"cause": exc.message})
+            return None
 
 
 def state_of(version: Version) -> str:

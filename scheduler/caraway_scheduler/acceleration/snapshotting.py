@@ -98,13 +98,11 @@ class Snapshotting:
                     return
 
     async def _make(self) -> None:
-        shown, claim = self._head.shown, self._head.claim(_CLAIM)
-        if shown is None or not await claim.take():
-            return
-        try:
+        async with self._head.claim(_CLAIM).held() as is_mine:
+            shown = self._head.shown
+            if shown is None or not is_mine:
+                return
             self._batches, self._key = 0, shown.key
             is_needed = self._wanted.creation_policy == "always"
             if is_needed or await self._store.state() != snapshots.state_of(shown):
                 await self._store.write()
-        finally:
-            await claim.release()

@@ -3,18 +3,15 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
 
-from caraway_core import tasks
 from caraway_core.changes import Log, LogEntry
-from caraway_core.errors import CarawayError, StateAwayError
+from caraway_core.errors import CarawayError
 from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.acceleration import logs, making
-from caraway_scheduler.acceleration.claims import CLAIM_TTL_S, Claim
 from caraway_scheduler.acceleration.head import Head, MovedError
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.version import Part, Version
@@ -45,7 +42,6 @@ class Upkeep:
         self._results = results
         self._every_s = every_s
         self._news = asyncio.Event()
-        self._tasks = tasks.Tasks()
         self._claims = {work: head.claim(work) for work in ("", _UPKEEP)}
         self.compactions = 0
 
@@ -80,7 +76,7 @@ class Upkeep:
     async def _trim(self) -> None:
         """Write the dataset anew if it holds rows that are too old."""
         head = self._head
-        async with self._claimed("") as is_mine:
+        async with self._claims[""].held() as is_mine:
             held = await self._shown() if is_mine else None
             if held is None:
                 return
@@ -113,7 +109,7 @@ class Upkeep:
         head = self._head
         if head.ours is None or not _is_due(head.ours.version):
             return
-        async with self._claimed(_UPKEEP) as is_mine:
+        async with self._claims[_UPKEEP].held() as is_mine:
             held = await self._shown() if is_mine else None
             if held is None or not _is_due(held.version):
                 return
@@ -185,28 +181,6 @@ class Upkeep:
         chunk = await self._results.write_chunk(key, 0, rows.schema, batches)
         now_ms = time.time_ns() // 1_000_000
         return LogEntry(replace(chunk, key=key), now_ms if made_ms is None else made_ms)
-
-    @asynccontextmanager
-    async def _claimed(self, work: str) -> AsyncIterator[bool]:
-        """Be the only scheduler that does a work; the value says whether this is so."""
-        claim = self._claims[work]
-        if not await claim.take():
-            yield False
-            return
-        renewing = self._tasks.spawn(_renew(claim), "renew a claim", dataset=self._head.name)
-        try:
-            yield True
-        finally:
-            renewing.cancel()
-            await claim.release()
-
-
-async def _renew(claim: Claim) -> None:
-    # If it is lost, the flip finds out: it names what stood before.
-    while True:
-        await asyncio.sleep(CLAIM_TTL_S / 4)
-        with suppress(StateAwayError):
-            await claim.take()
 
 
 def _crumbs(version: Version) -> int:

@@ -1,10 +1,13 @@
 """Claims on the works of a dataset: of schedulers, of tasks, and of processes that died."""
 
+import asyncio
+import random
 from pathlib import Path
 
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration.claims import CLAIM_TTL_S, Claim
 from tests.kit.clocks import Clock
+from tests.kit.interleaving import SteppedLoop, SteppedStore, run
 
 KEY = "accelerating/orders"
 
@@ -40,3 +43,20 @@ async def test_a_process_takes_over_from_an_earlier_one_of_its_scheduler(tmp_pat
     assert await Claim(store, KEY, "one/b").take()
     assert not await Claim(store, KEY, "two/b").take()
     await store.aclose()
+
+
+def test_a_claim_is_held_as_long_as_its_work_lasts() -> None:
+    async def work(loop: SteppedLoop) -> None:
+        store = SteppedStore(loop)
+        one, two = (Claim(store, KEY, owner) for owner in ("one/a", "two/a"))
+        async with one.held() as is_mine:
+            assert is_mine
+            for _ in range(10):
+                await asyncio.sleep(CLAIM_TTL_S / 2)
+                async with two.held() as is_mine:
+                    assert not is_mine
+        async with two.held() as is_mine:
+            assert is_mine
+        store.close()
+
+    run(work, random.Random(1).randrange, steps_take_time=False)
