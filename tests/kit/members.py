@@ -125,6 +125,10 @@ class Readers:
         """What was truncated here, or read here and then truncated: it never comes back here."""
         self._ever: set[int] = set()
         self.have_died = False
+        self.made = 0
+        """How often rows were stored for a version that was read."""
+        self.steps = 1
+        """How long that takes."""
 
     place = PLACE
     cores = 4
@@ -157,10 +161,12 @@ class Readers:
         is_kept: bool,
     ) -> Part:
         """Store what the statement reads at the moment at which it is planned."""
-        await self.world.loop.step()
+        for _ in range(self.steps):
+            await self.world.loop.step()
         if "caraway_source" in sql:
             rows = list(self.world.source)
         else:
+            self.made += 1
             assert self.table is not None
             log = logs.get(self.table.key, self.logs.get(self.table.key, ()))
             rows = self.world.rows(self.table, log)

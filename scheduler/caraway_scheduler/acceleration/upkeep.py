@@ -5,9 +5,11 @@ import logging
 import time
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.changes import Log, LogEntry
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.results import ResultStore
@@ -81,28 +83,58 @@ class Upkeep:
             if held is None:
                 return
             counting = self._recipe.expired(held.version.schema, head.clock())
-            if counting is not None and await head.maker.number(counting):
-                await self._rewrite(held.version)
+            if counting is None or not await head.maker.number(counting):
+                return
+            # While another scheduler gathers entries, or has a compaction.
+            await self._claims[_UPKEEP].wait()
+            async with self._claims[_UPKEEP].held():
+                held = await self._shown()
+                if held is not None:
+                    await self._rewrite(held.version)
 
     async def _gather(self) -> None:
-        """Make one entry of many small ones, which cost every statement that reads them."""
-        head = self._head
-        held = head.ours
+        """Make one entry of many small ones, which cost every statement that reads them.
+
+        Only whoever has the claim does: a compaction on another scheduler would be in vain if
+        entries that it has read became others.
+        """
+        held = self._head.ours
         if held is None or not _crumbs(held.version):
+            return
+        async with self._claims[_UPKEEP].held() as is_mine:
+            if is_mine:
+                await self._join()
+
+    async def _gather_after(self, before: Version) -> None:
+        """Gather entries that come after those of a version that is being rewritten."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            with suppress(CarawayError):
+                await self._join(len(before.read_log))
+
+    async def _join(self, past: int = 0) -> None:
+        """Replace the last entries of a log by one, but none of the first `past`."""
+        head = self._head
+        if head.ours is None or not _crumbs(head.ours.version, past):
             return
         async with head.moving:
             held = await head.look()
-            count = _crumbs(held.version) if held else 0
+            count = _crumbs(held.version, past) if held else 0
             if held is None or not count:
                 return
-            standing = held.version
-            rows = await logs.read(self._results, standing.log[-count:])
-            entry = await self._write(rows)
-            pending = standing.pending - count + 1 if standing.pending else 0
-            following = head.next(held, log=(*standing.log[:-count], entry), pending=pending)
-            with suppress(MovedError):
-                await head.flip(await head.loaded(following))
-            await head.show()
+            crumbs = held.version.log[-count:]
+            entry = await self._write(await logs.read(self._results, crumbs))
+            for _ in range(_TRIES):
+                following = _joined(held.version, crumbs, entry) if held else None
+                if held is None or following is None:
+                    return
+                try:
+                    await head.flip(await head.loaded(head.next(held, **following)))
+                except MovedError:
+                    held = await head.look()
+                else:
+                    return await head.show()
 
     async def _compact(self) -> None:
         """Make a log part of its base, while changes go on."""
@@ -138,6 +170,14 @@ class Upkeep:
 
     async def _rewrite(self, before: Version) -> bool:
         """Write a base anew with what statements read of its log, while changes go on."""
+        gathering = tasks.begin(self._gather_after(before))
+        try:
+            return await self._rewritten(before)
+        finally:
+            gathering.cancel()
+            self._news.set()  # What it took may not have been looked at.
+
+    async def _rewritten(self, before: Version) -> bool:
         head = self._head
         sql = self._recipe.rewritten(before.schema, head.clock())
         read = {before.key: before.read_log}
@@ -145,10 +185,18 @@ class Upkeep:
         kept = await self._kept(before)
         following = replace(before, parts=(part,), log=kept, pending=0)
         await head.load(following)  # Most of the work, before changes have to wait.
-        async with head.moving:
-            return await self._rebase(before, part, kept)
+        is_done = None
+        while is_done is None:
+            # Between rounds the changes of this scheduler have their turn.
+            async with head.moving:
+                is_done = await self._rebase(before, part, kept)
+        return is_done
 
-    async def _rebase(self, before: Version, part: Part, kept: Log) -> bool:
+    async def _rebase(self, before: Version, part: Part, kept: Log) -> bool | None:
+        """Put a rewritten base in place of the one that it was made of; False: that one has gone.
+
+        None: other schedulers logged changes each time. What was rewritten still holds then.
+        """
         head, past = self._head, len(before.read_log)
         for _ in range(_TRIES):
             held = await head.look()
@@ -165,7 +213,7 @@ class Upkeep:
                 continue
             await head.show()
             return True
-        return False
+        return None
 
     async def _kept(self, before: Version) -> Log:
         """Return an entry with what must be known of the log when it has gone, if anything."""
@@ -183,9 +231,22 @@ class Upkeep:
         return LogEntry(replace(chunk, key=key), now_ms if made_ms is None else made_ms)
 
 
-def _crumbs(version: Version) -> int:
+def _crumbs(version: Version, past: int = 0) -> int:
     """Count the last entries that are worth being gathered; those that are not read stay apart."""
-    return logs.tail(version.log[-version.pending :] if version.pending else version.log)
+    unread = len(version.log) - version.pending if version.pending else 0
+    return logs.tail(version.log[max(past, unread) :])
+
+
+def _joined(version: Version, crumbs: Log, entry: LogEntry) -> dict[str, Any] | None:
+    """Return what changes with one entry in place of some; None: these are not there any more."""
+    log, pending = version.log, version.pending
+    first = log.index(crumbs[0]) if crumbs[0] in log else 0
+    end = first + len(crumbs)
+    if log[first:end] != crumbs:
+        return None
+    if pending and first >= len(log) - pending:
+        pending -= len(crumbs) - 1
+    return {"log": (*log[:first], entry, *log[end:]), "pending": pending}
 
 
 def _is_due(version: Version) -> bool:
