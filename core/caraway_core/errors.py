@@ -15,7 +15,8 @@ CarawayError
 ├── PartLostError            a table of an exchange is gone with the executor that made it
 ├── CatalogMovedError        a task names a version of the catalog that the executor has not
 ├── StateAwayError           the state store does not answer; come back after `retry_after_s`
-│   └── StateFullError           it has no room; come back after `retry_after_s`
+│   ├── StateFullError           it has no room; come back after `retry_after_s`
+│   └── StateUnsureError         it did not answer a write, which may have been done
 ├── JobNotFoundError         no such job, or one of somebody else
 ├── JobConflictError         an Idempotency-Key was used for another statement
 └── QueryError               one statement failed; the process lives on
@@ -172,7 +173,7 @@ class CatalogMovedError(CarawayError):
 
 
 class StateAwayError(CarawayError):
-    """The state store does not answer; nothing was done, and nothing is lost."""
+    """The state store does not answer; the call that failed changed nothing there."""
 
     def __init__(self, message: str, retry_after_s: int = 2) -> None:
         super().__init__(message)
@@ -180,10 +181,14 @@ class StateAwayError(CarawayError):
 
 
 class StateFullError(StateAwayError):
-    """The state store has no room; nothing was done, and nothing is lost."""
+    """The state store has no room; the call that failed changed nothing there."""
 
     def __init__(self, message: str, retry_after_s: int = FULL_RETRY_AFTER_S) -> None:
         super().__init__(message, retry_after_s)
+
+
+class StateUnsureError(StateAwayError):
+    """The state store did not answer a write that it was sent; it may have been done."""
 
 
 class JobNotFoundError(CarawayError):

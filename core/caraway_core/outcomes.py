@@ -81,6 +81,7 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.UnavailableError: _AWAY,
     errors.StateAwayError: _AWAY,
     errors.StateFullError: Outcome(Kind.FULL, "SCHEDULER_UNAVAILABLE", may_retry=True),
+    errors.StateUnsureError: _AWAY,
     errors.ShuttingDownError: _AWAY,
     errors.ExecutorLostError: _BROKEN_OFF,
     errors.PartLostError: _BROKEN_OFF,
@@ -114,12 +115,16 @@ _RETRY_AFTER_S = 2
 _WORDS: Mapping[type[errors.CarawayError], tuple[str, str]] = {
     errors.StateFullError: (
         "the state store has no room",
-        "nothing of the request was done; send it again once there is room (the log of the "
-        "scheduler has the cause)",
+        "send the request again once there is room (the log of the scheduler has the cause)",
+    ),
+    errors.StateUnsureError: (
+        "the state store did not answer a write, which may have been done or not",
+        "look before you send the request again, unless it is harmless twice or has an "
+        "Idempotency-Key (the log of the scheduler has the cause)",
     ),
     errors.StateAwayError: (
         "the state store does not answer",
-        "nothing of the request was done; send it again (the log of the scheduler has the cause)",
+        "send the request again (the log of the scheduler has the cause)",
     ),
     errors.PartLostError: (
         "rows of the query were lost with the process that held them",

@@ -61,6 +61,7 @@ def test_every_class_of_other_packages_has_a_kind() -> None:
         (errors.OverloadedError("x", 5), Kind.OVERLOADED, 5),
         (errors.ExecutorLostError(ExecutorId("e"), "gone"), Kind.UNAVAILABLE, 2),
         (errors.StateFullError("x"), Kind.FULL, 10),
+        (errors.StateUnsureError("x", 3), Kind.UNAVAILABLE, 3),
         (errors.DatasetDamagedError(TableName("t")), Kind.UNAVAILABLE, 5),
         (errors.DiskFullError("x"), Kind.FULL, 10),
         (errors.ResultStoreError("x"), Kind.INTERNAL, None),
@@ -72,6 +73,20 @@ def test_every_class_of_other_packages_has_a_kind() -> None:
 def test_rows(error: errors.CarawayError, kind: Kind, retry_after_s: int | None) -> None:
     assert outcomes.of(error).kind is kind
     assert outcomes.retry_after_s(error) == retry_after_s
+
+
+def test_words_say_where_a_change_may_have_been_made() -> None:
+    unsure = outcomes.words(errors.StateUnsureError("redis://10.0.0.1: timeout"))
+    assert "may have been done or not" in unsure
+    assert "look before you send the request again" in unsure
+    assert "10.0.0.1" not in unsure
+
+
+@pytest.mark.parametrize("kind", [errors.StateAwayError, errors.StateFullError])
+def test_words_do_not_promise_that_nothing_was_done(kind: type[errors.StateAwayError]) -> None:
+    words = outcomes.words(kind("redis://10.0.0.1: timeout"))
+    assert "send the request again" in words
+    assert "nothing" not in words
 
 
 def test_class_without_a_row_has_that_of_its_nearest_base() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_core.errors import ExecutionError, StateAwayError
+from caraway_core.errors import ExecutionError, StateUnsureError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores.sqlite import entries, file
@@ -165,7 +165,7 @@ class SteppedStore:
             self._written = asyncio.Event()
         await self._loop.step()
         if self._loses(key):
-            raise StateAwayError("the answer was lost")
+            raise StateUnsureError("the answer was lost")
         return revision
 
     async def append(self, log: str, record: bytes) -> int:

@@ -75,7 +75,8 @@ class Accelerations(Protocol):
         """Have a statement read all that was acknowledged before now, by any scheduler.
 
         Raises:
-            StateAwayError: the state store does not answer in time.
+            UnavailableError: the state store does not answer in time.
+            StateAwayError: it says that it cannot.
         """
         ...
 

@@ -57,7 +57,8 @@ class Newest(Protocol):
         """Have a statement read all that was acknowledged before now.
 
         Raises:
-            StateAwayError: the state store does not answer in time.
+            UnavailableError: the state store does not answer in time.
+            StateAwayError: it says that it cannot.
         """
         ...
 

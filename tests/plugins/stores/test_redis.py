@@ -3,13 +3,13 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 from redis import exceptions
 
-from caraway_core.errors import CarawayError, StateFullError
+from caraway_core.errors import CarawayError, StateAwayError, StateFullError, StateUnsureError
 from caraway_core.protocols.state import Entry
 from caraway_plugins.stores.redis import RedisStateStore, address, durability, errors, lane
 from tests.kit import proxies, valkey
@@ -122,6 +122,50 @@ async def test_write_whose_answer_was_lost_is_done_once(server: valkey.Server) -
         assert proxy.answers_to_swallow is None
         assert revision is not None
         assert await store.get("key") == Entry("key", b"value", revision)
+
+
+@pytest.mark.parametrize("write", ["append", "compare_and_set"])
+async def test_write_that_was_sent_and_not_answered_may_be_done(
+    server: valkey.Server, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    async with behind_proxy(server) as (store, proxy), opened(server.url) as other:
+        assert await store.append("log", b"first") == 0
+        monkeypatch.setattr(lane, "GIVE_UP_S", 0.0)
+        proxy.answers_to_swallow = b"second"
+        with pytest.raises(StateUnsureError, match="check that the server runs"):
+            if write == "append":
+                await store.append("log", b"second")
+            else:
+                await store.compare_and_set("key", b"second", expected=None)
+        assert len(await other.read_log("log", 0, 10)) + len(await other.scan("key")) == 2
+
+
+async def test_read_that_is_not_answered_has_changed_nothing(
+    server: valkey.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with behind_proxy(server) as (store, proxy):
+        await store.check()
+        monkeypatch.setattr(lane, "GIVE_UP_S", 0.0)
+        proxy.answers_to_swallow = b"key"
+        with pytest.raises(StateAwayError) as caught:
+            await store.get("key")
+        assert proxy.answers_to_swallow is None
+        assert type(caught.value) is StateAwayError
+
+
+async def test_write_to_a_server_that_cannot_be_reached_is_not_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lane, "GIVE_UP_S", 0.1)
+    with valkey.serving() as server:
+        async with opened(server.url) as store:
+            await store.append("log", b"first")
+            server.kill()
+            with suppress(StateAwayError):
+                await store.append("log", b"perhaps")
+            with pytest.raises(StateAwayError) as caught:
+                await store.append("log", b"never")
+            assert type(caught.value) is StateAwayError
 
 
 async def test_server_that_forgot_the_script_is_given_it_again(server: valkey.Server) -> None:

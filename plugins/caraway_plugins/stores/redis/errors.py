@@ -2,7 +2,7 @@
 
 from redis import exceptions
 
-from caraway_core.errors import CarawayError, StateAwayError, StateFullError
+from caraway_core.errors import CarawayError, StateAwayError, StateFullError, StateUnsureError
 
 _SIGN_IN = "put the right user and password in the URL of the state store"
 _REACH = "check that the server runs, and that this machine can reach it"
@@ -58,6 +58,13 @@ def explained(server: str, exc: BaseException) -> CarawayError:
         return StateFullError(text)
     # A replica becomes the primary again, or the name in the URL moves to the new one.
     return StateAwayError(text) if is_passing(exc) or advice == _REPLICA else CarawayError(text)
+
+
+def unsure(exc: CarawayError) -> CarawayError:
+    """Turn the error of a write that was sent, and may have been done, into one that says so."""
+    if not isinstance(exc, StateAwayError) or isinstance(exc, StateFullError):
+        return exc
+    return StateUnsureError(exc.message, exc.retry_after_s)
 
 
 def _advice(exc: BaseException) -> str:

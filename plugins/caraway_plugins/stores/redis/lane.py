@@ -23,6 +23,7 @@ _MOST_QUEUED = 10_000
 _PARTS = ("values", "index", "changes", "expiries", "traces", "counters", "")
 _SCRIPT = resources.files(__package__ or "").joinpath("state.lua").read_text()
 
+_WRITES = frozenset({"compare_and_set", "append"})
 Argument = str | bytes | int | float
 
 
@@ -32,6 +33,14 @@ class _Call:
     arguments: tuple[Argument, ...]
     outcome: Future[Any] = field(default_factory=Future)
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Calls that are sent together, again and again until there are answers."""
+
+    calls: Sequence[_Call]
+    sent: int = 0
 
 
 class Lane:
@@ -99,27 +108,28 @@ class Lane:
                 if call.outcome.set_running_or_notify_cancel():
                     batch.append(call)
             if batch:
-                await self._settle(batch)
+                await self._settle(_Batch(batch))
 
-    async def _settle(self, batch: Sequence[_Call]) -> None:
+    async def _settle(self, batch: _Batch) -> None:
         try:
             answers = await self._answers(batch)
         except BaseException as exc:
             # Also when this task is cancelled: nobody may wait for ever.
-            for call in batch:
-                call.outcome.set_exception(
-                    exc if isinstance(exc, Exception) else ShuttingDownError("cancelled")
-                )
+            failure = exc if isinstance(exc, Exception) else ShuttingDownError("cancelled")
+            for call in batch.calls:
+                call.outcome.set_exception(_judged(failure, call, batch.sent))
             if not isinstance(exc, Exception):
                 raise
             return
-        for call, answer in zip(batch, answers, strict=True):
+        for call, answer in zip(batch.calls, answers, strict=True):
             if isinstance(answer, Exception):
-                call.outcome.set_exception(errors.explained(self._address.name, answer))
+                # The last time the server refused; what it did before is not known.
+                failure = errors.explained(self._address.name, answer)
+                call.outcome.set_exception(_judged(failure, call, batch.sent - 1))
             else:
                 call.outcome.set_result(answer)
 
-    async def _answers(self, batch: Sequence[_Call]) -> Sequence[Any]:
+    async def _answers(self, batch: _Batch) -> Sequence[Any]:
         """Send until there are answers.
 
         Raises:
@@ -133,6 +143,8 @@ class Lane:
                 passing = next((one for one in answers if errors.is_passing(one)), None)
                 if passing is None:
                     return answers
+                if all(errors.is_passing(one) for one in answers):
+                    batch.sent -= 1  # It refused, and did none of it.
                 failure: Exception = passing
             except (RedisError, OSError) as exc:
                 if not errors.is_passing(exc):
@@ -143,22 +155,35 @@ class Lane:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    async def _send(self, batch: Sequence[_Call]) -> list[Any]:
+    async def _send(self, batch: _Batch) -> list[Any]:
         if not self._sha:
             self._sha = await self._client.script_load(_SCRIPT)
         answers = await self._execute(batch)
         if any(isinstance(answer, NoScriptError) for answer in answers):
             # The server was restarted. Nothing of the batch was done.
+            batch.sent -= 1
             self._sha = await self._client.script_load(_SCRIPT)
             answers = await self._execute(batch)
         return answers
 
-    async def _execute(self, batch: Sequence[_Call]) -> list[Any]:
+    async def _execute(self, batch: _Batch) -> list[Any]:
         now = "" if self._clock is None else repr(self._clock())
         async with self._client.pipeline(transaction=False) as pipeline:
-            for call in batch:
+            for call in batch.calls:
                 pipeline.evalsha(
                     self._sha, len(self._keys), *self._keys,
                     call.operation, now, call.token, *call.arguments,
                 )  # fmt: skip
+            # Apart from sending: a server that cannot be reached has done nothing.
+            pool: Any = self._client.connection_pool
+            pipeline.connection = await pool.get_connection()
+            batch.sent += 1
             return await pipeline.execute(raise_on_error=False)
+
+
+def _judged(failure: Exception, call: _Call, unanswered: int) -> Exception:
+    """Return the error of a call that was sent so often without an answer."""
+    may_be_done = unanswered > 0 and call.operation in _WRITES
+    if may_be_done and isinstance(failure, CarawayError):
+        return errors.unsure(failure)
+    return failure
