@@ -122,6 +122,8 @@ class Accelerations:
         self._newest: Newest | None = None
         if asks_newest:
             self._newest = Newest(catalog, self._kept, self._versions.revisions)
+        # Each statement asks for them, however many datasets there are.
+        self._sources: Sources | None = None
         self._ending: dict[TableName, Accelerated] = {}
         self._named: set[TableName] = set()
 
@@ -186,6 +188,7 @@ class Accelerations:
         self._versions.end(name)
 
     def _changed(self) -> None:
+        self._sources = None
         if self._newest is not None:
             self._newest.changed()
 
@@ -247,6 +250,7 @@ class Accelerations:
         ending = (*self._kept.values(), *self._ending.values())
         await asyncio.gather(*(kept.ended() for kept in ending))
         self._kept.clear()
+        self._changed()
 
     async def refresh(self, name: TableName, body: Mapping[str, object]) -> None:
         """Have a dataset refreshed. Raises as `Asking.refresh`, and when there is none."""
@@ -280,6 +284,11 @@ class Accelerations:
 
     def sources(self) -> Sources:
         """Tell which datasets take rows for their source, or let it answer for them."""
+        if self._sources is None:
+            self._sources = self._found_sources()
+        return self._sources
+
+    def _found_sources(self) -> Sources:
         kept = self._kept.items()
         answering = frozenset(
             name for name, each in kept if each.acceleration.on_zero_results == "use_source"

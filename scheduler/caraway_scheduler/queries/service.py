@@ -111,9 +111,13 @@ class QueryService:
             ShuttingDownError: the process takes no more work.
         """
         texts.check(request.sql, self._most_sql_bytes)
-        if (known := await self._recall_newest(request)) is not None:
-            return known
         statement, key = self._statement(request)
+        if self._newest is not None and self._is_cached(request, key):
+            # Other schedulers may have changed what it reads.
+            await self._newest.caught_up(request.sql)
+            if (known := self._recalled(request)) is not None:
+                return known
+            statement, key = self._statement(request)
         since = self.cache.clears if self.cache is not None else 0
         spans.current.set(replace(request.span, principal=request.principal.id))
         run = _Run(self, request, self._timeouts)
@@ -154,21 +158,18 @@ class QueryService:
             self.active.stop_all("shutdown")
 
     def _recalled(self, request: QueryRequest) -> Answer | None:
+        if self.cache is None or request.cache_control == "bypass":
+            return None
         _, key = self._statement(request)
-        if self.cache is None or key is None or request.cache_control == "bypass":
+        if key is None:
             return None
         cached = self.cache.get(key)
         return self._hit(request, CachedRows(cached, key, self.cache)) if cached else None
 
-    async def _recall_newest(self, request: QueryRequest) -> Answer | None:
-        """Answer from the cache what other schedulers may have changed, if they have not."""
-        newest, (_, key) = self._newest, self._statement(request)
-        if newest is None or self.cache is None or key is None or not self.cache.has(key):
-            return None
-        if request.cache_control == "bypass":
-            return None
-        await newest.caught_up(request.sql)
-        return self._recalled(request)
+    def _is_cached(self, request: QueryRequest, key: CacheKey | None) -> bool:
+        if self.cache is None or key is None or request.cache_control == "bypass":
+            return False
+        return self.cache.has(key)
 
     def _statement(self, request: QueryRequest) -> tuple[Statement, CacheKey | None]:
         if self.is_stopping:
