@@ -1,9 +1,12 @@
 import asyncio
+import importlib.util
 import os
+import socket
 import stat
 import subprocess
 import sys
 import uuid
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,8 +22,10 @@ from caraway_core.ray_nodes import (
     NodeOptions,
     options,
     sessions,
+    start_hook,
     tied,
 )
+from caraway_core.ray_nodes import node as nodes
 from caraway_core.settings import Address
 from tests.kit import processes, valkey
 from tests.kit.deadlines import until
@@ -65,9 +70,14 @@ def test_every_process_of_a_cluster_shows_the_token(tmp_path: Path) -> None:
 
 
 def test_head_does_without_a_dashboard_and_an_executor_names_the_head(tmp_path: Path) -> None:
-    first = options.command(head(tmp_path), tmp_path)
-    assert {"--head", f"--port={HEAD.port}", "--include-dashboard=false"} <= set(first)
-    other = options.command(head(tmp_path, joins=True, node_ip="127.201.7.9"), tmp_path)
+    first = options.command(head(tmp_path), tmp_path, 40_001)
+    assert {
+        "--head",
+        f"--port={HEAD.port}",
+        "--include-dashboard=false",
+        "--runtime-env-agent-port=40001",
+    } <= set(first)
+    other = options.command(head(tmp_path, joins=True, node_ip="127.201.7.9"), tmp_path, 40_001)
     assert {"--address", str(HEAD), "--node-ip-address=127.201.7.9"} <= set(other)
     assert "--head" not in other
 
@@ -77,13 +87,31 @@ def test_redis_of_the_head_is_told_in_the_words_of_ray(tmp_path: Path) -> None:
     assert store.environment() == {
         "RAY_REDIS_ADDRESS": "rediss://db.test:6380",
         "RAY_external_storage_namespace": "mine",
-        "RAY_START_HOOK": "caraway_core.ray_nodes.start_hook.take_password",
         "CARAWAY_REDIS_PASSWORD": "p@ss",
     }
-    command = options.command(head(tmp_path, store=store), tmp_path)
+    command = options.command(head(tmp_path, store=store), tmp_path, 40_001)
     assert "--redis-username=me" in command
     assert not [each for each in command if "p@ss" in each]
     assert "p@ss" not in repr(store)
+
+
+def test_only_a_raylet_is_told_that_its_dashboard_agent_has_no_ports() -> None:
+    raylet = start_hook.without_agent_ports(["/ray/raylet/raylet", "--metrics-agent-port=0"])
+    assert raylet[:2] == ["/ray/raylet/raylet", "--metrics-agent-port=0"]
+    assert {flag.rpartition("=")[2] for flag in raylet[2:]} == {"-1"}
+    other = ["/ray/gcs/gcs_server", "--metrics-agent-port=0"]
+    assert start_hook.without_agent_ports(other) == other
+
+
+def test_port_that_is_held_is_free_for_those_alone_that_share_it() -> None:
+    with closing(nodes._hold_port()) as held, socket.socket() as agent:
+        address = ("127.201.7.3", held.getsockname()[1])
+        agent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        agent.bind(address)
+        agent.listen()
+        socket.create_connection(address, 10).close()
+        with socket.socket() as stranger, pytest.raises(OSError, match="in use"):
+            stranger.bind(("127.201.7.4", address[1]))
 
 
 def test_store_of_another_kind_is_refused_without_its_secrets() -> None:
@@ -119,6 +147,91 @@ def test_node_joins_and_leaves_nothing_when_it_stops(tmp_path: Path) -> None:
     with pytest.raises(ProcessLookupError):
         os.killpg(group, 0)
     assert [each.name for each in (tmp_path / "ray").iterdir()] == ["ray.log"]
+
+
+def site(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> Path:
+    """Have each Python that is started run the code first; return a folder for it."""
+    (folder / "site").mkdir()
+    (folder / "site" / "sitecustomize.py").write_text(f"import os, sys, pathlib\n{code}")
+    monkeypatch.setenv("PYTHONPATH", str(folder / "site"))
+    return folder / "site"
+
+
+@pytest.mark.full
+@pytest.mark.timeout(200)
+def test_node_joins_however_long_its_agents_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray_nodes.make_token(tmp_path / "token")
+    held = site(tmp_path, monkeypatch, (
+        "here = pathlib.Path(__file__).parent\n"
+        "name = next((word for word in sys.orig_argv if 'agent' in word), None)\n"
+        "if name and name.endswith('.py'):\n"
+        "    (here / f'{pathlib.Path(name).stem}-waits').touch()\n"
+        "    (here / 'gate').read_text()\n"
+    ))  # fmt: skip
+    os.mkfifo(held / "gate")
+
+    async def run() -> None:
+        node = await Node.start(head(tmp_path))
+        try:
+            await asyncio.to_thread(
+                until, lambda: len([*held.glob("*-waits")]) == 2, "both agents were started", 60
+            )
+        finally:
+            await node.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.full
+@pytest.mark.timeout(200)
+def test_agent_for_runtime_environments_listens_on_the_port_that_is_held(tmp_path: Path) -> None:
+    ray_nodes.make_token(tmp_path / "token")
+
+    async def run() -> None:
+        node = await Node.start(head(tmp_path))
+        try:
+            at = (HEAD.host, node._agent_port.getsockname()[1])
+            await asyncio.to_thread(until, lambda: listens(*at), "the agent listens", 60)
+        finally:
+            await node.stop()
+
+    asyncio.run(run())
+
+
+def listens(host: str, port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex((host, port)) == 0
+
+
+@pytest.mark.full
+@pytest.mark.timeout(200)
+def test_node_that_ray_gives_up_as_slow_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The words are Ray's own.
+    ray_package = importlib.util.find_spec("ray")
+    assert ray_package is not None and ray_package.origin is not None
+    words = "The current node timed out during startup. This could happen because"
+    source = (Path(ray_package.origin).parent / "_private" / "node.py").read_text()
+    assert words in source.replace('"\n                        "', "")
+
+    ray_nodes.make_token(tmp_path / "token")
+    site(tmp_path, monkeypatch, (
+        "first = pathlib.Path(__file__).parent / 'first'\n"
+        "if 'ray.scripts.scripts' in sys.orig_argv and not first.exists():\n"
+        "    first.touch()\n"
+        f"    print('Exception: {words} some of the raylet failed', flush=True)\n"
+        "    os._exit(1)\n"
+    ))  # fmt: skip
+
+    async def run() -> None:
+        node = await Node.start(head(tmp_path))
+        await node.stop()
+
+    asyncio.run(run())
+    assert [record.message for record in caplog.records] == ["Ray node starts again"]
 
 
 @pytest.mark.full

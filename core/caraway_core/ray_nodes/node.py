@@ -6,6 +6,8 @@ import logging
 import os
 import re
 import signal
+import socket
+import time
 from pathlib import Path
 from typing import Self
 
@@ -20,6 +22,8 @@ _START_S = 90.0
 _STOP_S = 10.0
 _GROUP_CHECK_S = 0.05
 _TOLD_LENGTH = 400
+_TOO_SLOW = "timed out during startup"
+"""Ray's words for a raylet that has not joined within 30 s, which cannot be set."""
 _CAUSE = re.compile(r"error|failed|cannot", re.IGNORECASE)
 
 
@@ -30,9 +34,12 @@ class NodeFailedError(CarawayError):
 class Node:
     """A running node. Its processes end with it, and with the process that started it."""
 
-    def __init__(self, process: asyncio.subprocess.Process, folder: Path) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, folder: Path, agent_port: socket.socket
+    ) -> None:
         self._process = process
         self._folder = folder
+        self._agent_port = agent_port
         self._is_up = asyncio.Event()
         self._copying = asyncio.ensure_future(self._copy())
 
@@ -40,30 +47,38 @@ class Node:
     async def start(cls, options: NodeOptions) -> Self:
         """Start a node; returns when it has joined its cluster.
 
+        A node that Ray gave up because it was slow is started again while there is time.
+
         Raises:
             NodeFailedError: it ended, or was not up in time; says what it printed last.
         """
+        deadline = time.monotonic() + _START_S
+        while True:
+            node = await cls._begin(options)
+            try:
+                await node._wait_until_up(deadline)
+                return node
+            except BaseException as exc:
+                await node.stop(at_once=True)
+                is_slow = isinstance(exc, NodeFailedError) and _TOO_SLOW in exc.message
+                if not is_slow or time.monotonic() > deadline:
+                    raise
+                logger.warning("Ray node starts again", extra={"cause": str(exc)})
+
+    @classmethod
+    async def _begin(cls, options: NodeOptions) -> Self:
         session = sessions.open_session(options.folder)
+        agent_port = _hold_port()
         process = await asyncio.create_subprocess_exec(
-            *tied.guarded(node_options.command(options, session)),
-            env={
-                **os.environ,
-                **node_options.environment(options.token_file),
-                **(options.store.environment() if options.store else {}),
-            },
+            *tied.guarded(node_options.command(options, session, agent_port.getsockname()[1])),
+            env={**os.environ, **node_options.start_environment(options)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             # A signal to our group, such as Ctrl-C, is for us: we end the node in order.
             start_new_session=True,
         )
-        node = cls(process, options.folder)
-        try:
-            await node._wait_until_up()
-        except BaseException:
-            await node.stop(at_once=True)
-            raise
-        return node
+        return cls(process, options.folder, agent_port)
 
     @property
     def pid(self) -> int:
@@ -88,13 +103,15 @@ class Node:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._group_end(), _STOP_S)
         self._copying.cancel()
+        self._agent_port.close()
         await asyncio.to_thread(sessions.close_session, self._folder)
 
-    async def _wait_until_up(self) -> None:
+    async def _wait_until_up(self, deadline: float) -> None:
         up = asyncio.ensure_future(self._is_up.wait())
         ended = asyncio.ensure_future(self._process.wait())
         try:
-            await asyncio.wait((up, ended), timeout=_START_S, return_when="FIRST_COMPLETED")
+            left_s = max(0.0, deadline - time.monotonic())
+            await asyncio.wait((up, ended), timeout=left_s, return_when="FIRST_COMPLETED")
         finally:
             up.cancel()
             ended.cancel()
@@ -125,6 +142,17 @@ class Node:
         await self._process.wait()
         while _is_group_alive(self.pid):
             await asyncio.sleep(_GROUP_CHECK_S)
+
+
+def _hold_port() -> socket.socket:
+    """Choose a free port, and keep it from everybody who does not ask to share it.
+
+    Ray's agent asks. The kernel lets it listen there, since the socket itself does not.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("", 0))
+    return held
 
 
 def _kill_group(pid: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from caraway_core.errors import NotInstalledError
 from caraway_core.ids import ExecutorId
+from caraway_core.ray_nodes import start_hook
 from caraway_core.ray_nodes.redis import GcsStore
 from caraway_core.settings import Address
 
@@ -64,8 +65,12 @@ class NodeOptions:
     worker_ports: tuple[int, int] = (0, 0)
 
 
-def command(options: NodeOptions, session: Path) -> list[str]:
-    """The program of a node that keeps its session in the folder given."""
+def command(options: NodeOptions, session: Path, agent_port: int) -> list[str]:
+    """The program of a node that keeps its session in the folder given.
+
+    Its agent for runtime environments listens on the port. Ray would wait 15 s for a port of the
+    agent's own choice, and give up the node if it came later.
+    """
     low, high = options.worker_ports
     place = ["--address", str(options.head)] if options.joins else _head(options.head)
     node_ip = options.node_ip if options.joins else options.head.host
@@ -77,6 +82,7 @@ def command(options: NodeOptions, session: Path) -> list[str]:
         f"--node-manager-port={options.node_manager_port}",
         f"--object-manager-port={options.object_manager_port}",
         f"--min-worker-port={low}", f"--max-worker-port={high}",
+        f"--runtime-env-agent-port={agent_port}",
         "--dashboard-agent-listen-port=0", "--include-log-monitor=false",
         "--disable-usage-stats", f"--temp-dir={session}",
         "--log-style=record", "--log-color=false", *_redis_login(options.store),
@@ -103,6 +109,15 @@ def _head(head: Address) -> list[str]:
 def _redis_login(store: GcsStore | None) -> list[str]:
     # The password is in the environment, see `start_hook`.
     return [f"--redis-username={store.user}"] if store and store.user else []
+
+
+def start_environment(options: NodeOptions) -> Mapping[str, str]:
+    """The variables of the program that starts a node."""
+    return {
+        **environment(options.token_file),
+        "RAY_START_HOOK": start_hook.HOOK,
+        **(options.store.environment() if options.store else {}),
+    }
 
 
 def environment(token_file: Path) -> Mapping[str, str]:

@@ -58,6 +58,4 @@ class GcsStore:
         }
 
     def _login(self) -> Mapping[str, str]:
-        if not self.password:
-            return {}
-        return {"RAY_START_HOOK": start_hook.HOOK, start_hook.PASSWORD: self.password}
+        return {start_hook.PASSWORD: self.password} if self.password else {}

@@ -1,35 +1,61 @@
-"""Keeps the password of the Redis off the command lines of Ray's processes.
+"""Changes two command lines that `ray start` makes, before it starts anything.
 
-Ray calls `take_password` within `ray start`, before it starts anything (`RAY_START_HOOK`). By
-itself it would put the password into the arguments of its state server and of its raylet, which
-every user of the machine can read. The state server can take it from its environment instead, and
-the raylet does not need it.
+Ray calls `prepare` in its own process (`RAY_START_HOOK`).
+
+**Ports.** A raylet waits 15 s for a file with each port of its dashboard agent, and ends if one is
+late. No setting changes that time. Our agents serve nothing, since there is no dashboard, so the
+raylet is told at once that these ports are not in use. `ray start` cannot say so for all of them.
+
+**Password.** Ray would put the password of the Redis into the arguments of its state server and of
+its raylet, which every user of the machine can read. The state server can take it from its
+environment instead, and the raylet does not need it.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-HOOK = f"{__name__}.take_password"
+HOOK = f"{__name__}.prepare"
 PASSWORD = "CARAWAY_REDIS_PASSWORD"
 _FLAG = "--redis_password="
 _FROM_ENVIRONMENT = "--fromenv=redis_password"
 _OF_FLAG = "FLAGS_redis_password"
 """The place where the flags of the state server look for a value that `--fromenv` names."""
+_RAYLET = "raylet"
+_NOT_IN_USE = (
+    "--metrics_agent_port=-1",
+    "--metrics_export_port=-1",
+    "--dashboard_agent_listen_port=-1",
+)
 
 Start = Callable[..., Any]
 
 
-def take_password(parameters: Any, _is_head: bool) -> None:
-    """Give Ray the password of this process's environment, and keep it out of arguments."""
+def prepare(parameters: Any, _is_head: bool) -> None:
+    """Have Ray start its processes as we need them; runs in the process of `ray start`."""
     from ray._private import services
 
+    services.start_ray_process = _with_ports(services.start_ray_process)
     # The variable is not inherited by what Ray starts.
     password = os.environ.pop(PASSWORD, "")
     if password:
         parameters.redis_password = password
         services.start_raylet = _without_password(services.start_raylet)
         services.start_ray_process = _with_environment(services.start_ray_process)
+
+
+def _with_ports(start_process: Start) -> Start:
+    def start(command: Sequence[str], *arguments: Any, **named: Any) -> Any:
+        return start_process(without_agent_ports(command), *arguments, **named)
+
+    return start
+
+
+def without_agent_ports(command: Sequence[str]) -> list[str]:
+    """Tell a raylet that its dashboard agent has no ports; return other commands as they are."""
+    # Of a flag that is given twice, the last one counts.
+    return [*command, *(_NOT_IN_USE if Path(command[0]).name == _RAYLET else ())]
 
 
 def _without_password(start_raylet: Start) -> Start:

@@ -15,7 +15,7 @@ BETWEEN_S = (1.0, 4.0)
 PAUSE_S = (0.5, 14.0)
 """Claims last 10 s, and Ray misses a node after 8: some pauses look like deaths."""
 RECOVERY_S = 600.0
-"""Where processes start slowly, Ray gives up a start after 15 s and is started again."""
+"""On a loaded machine a process with its Ray node takes a minute or two to start."""
 ROLLOUT = ("e1", *SCHEDULERS, "e2", VALKEY, STORE, HEAD)
 """The order in which the operator replaces pods."""
 _CHILDREN = (
