@@ -222,13 +222,13 @@ class Foreman:
         await self._tell()
         if not self._replica.is_current or self._is_stopping:
             return
-        for held in list(self._replica.all()):
-            job = held.job
-            if job.is_over:
-                continue
-            if job.owner == self.owner:
+        under_way = [held for held in self._replica.all() if not held.job.is_over]
+        # Before anything is awaited: an own job that ends meanwhile would look as if nobody ran it.
+        for held in under_way:
+            if held.job.owner == self.owner:
                 self.add(held)
-            elif self._owners.is_gone(job.owner):
+        for held in under_way:
+            if held.job.owner != self.owner and self._owners.is_gone(held.job.owner):
                 await self._take(held)
 
     async def _take(self, held: Held) -> None:

@@ -271,7 +271,9 @@ class JobRunner:
         run.is_settling = job.is_over
         held = await self._committer.commit(run.held, job, ttl_s)
         if held is None:
-            await self._discard(run)
+            # A run that could not even begin has stored nothing: an earlier one of this epoch may.
+            if run.is_counted:
+                await self._discard(run)
             return None
         run.held = held
         return held.job

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import QueryCancelledError
-from caraway_scheduler.jobs.model import Job
+from caraway_scheduler.jobs.model import Held, Job
 from caraway_scheduler.jobs.owners import DisplacedError
 from tests.kit.deadlines import eventually
 from tests.kit.job_schedulers import ADA, Scheduler, Site, site
@@ -86,6 +86,60 @@ async def test_owner_that_stood_still_cannot_overwrite(tmp_path: Path) -> None:
         assert await two.jobs.desk.find(ADA.id, job.job_id) == done
         assert (await two.rows(done)).num_rows == 25_000
         assert dict(one.jobs.tallies.finished) == {}
+
+
+async def test_answer_stays_where_a_job_ends_while_its_owner_takes_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one", begins=False)
+        two = await place.scheduler("two")
+        two.dispatch.may_begin.clear()
+        # The round sees this one first, and awaits the store for it.
+        taken = await one.submit("SELECT 1")
+        own = await two.submit(NUMBERS)
+        await two.dispatch.began.wait()
+        take, has_taken = two.jobs.foreman._take, asyncio.Event()
+
+        async def take_slowly(held: Held) -> None:
+            await take(held)
+            two.dispatch.may_begin.set()
+            await two.ended(own.job_id)
+            has_taken.set()
+
+        monkeypatch.setattr(two.jobs.foreman, "_take", take_slowly)
+        await one.kill()
+        place.forget_the_dead()
+        await has_taken.wait()
+        await two.ended(taken.job_id)
+        await until_idle(two)
+        done = await two.ended(own.job_id)
+        assert (done.status, done.epoch) == ("SUCCEEDED", 1)
+        assert (await two.rows(done)).num_rows == 25_000
+
+
+async def test_run_of_an_old_revision_leaves_the_answer_of_its_epoch(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        one = await place.scheduler("one")
+        one.dispatch.may_begin.clear()
+        job = await one.submit(NUMBERS)
+        await one.dispatch.began.wait()
+        old = one.jobs.replica.get(job.job_id)
+        assert old is not None and not old.job.is_over
+        one.dispatch.may_begin.set()
+        done = await one.ended(job.job_id)
+        await until_idle(one)
+        one.jobs.foreman.add(old)
+        assert one.jobs.foreman.queued == 1
+        await until_idle(one)
+        assert (await one.rows(done)).num_rows == 25_000
+
+
+async def until_idle(scheduler: Scheduler) -> None:
+    async def idle() -> bool:
+        return scheduler.jobs.foreman.running + scheduler.jobs.foreman.queued == 0
+
+    await eventually(idle, "nothing runs or waits")
 
 
 async def test_statement_that_may_have_written_is_not_repeated(tmp_path: Path) -> None:
