@@ -115,6 +115,8 @@ class Drains:
                 continue
             key = DRAINS + executor_id
             await self._store.compare_and_set(key, None, expected=wish.revision)
+            if self._wishes.get(executor_id) != wish:
+                continue  # Somebody asked or took it back meanwhile.
             del self._wishes[executor_id]
             logger.info("executor has left; its drain is over", extra={"executor_id": executor_id})
         self._absent_since = absent

@@ -3,6 +3,7 @@
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,4 +153,35 @@ async def test_entry_that_cannot_be_read_is_cleared(path: Path, clock: Clock, va
     drains = Drains(store, clock)
     await drains.follow({A: "first", B: "first"})
     assert drains.wishes == {B: "first"}
+    await store.aclose()
+
+
+async def test_wish_that_changes_while_its_executor_is_found_gone(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStateStore(path, clock)
+    drains = Drains(store, clock)
+    await drains.ask(A, "before")
+    clear = store.compare_and_set
+
+    async def late(key: str, value: bytes | None, **options: Any) -> int | None:
+        monkeypatch.setattr(store, "compare_and_set", clear)
+        await drains.undo(A)
+        await drains.ask(A, "after")
+        return await clear(key, value, **options)
+
+    monkeypatch.setattr(store, "compare_and_set", late)
+    await drains.follow({A: "after"})
+    assert drains.wishes == {A: "after"}
+    await drains.follow({A: "after"})
+    assert drains.wishes == {A: "after"}, "the new wish was not cleared with the old one"
+
+    async def taken_back(key: str, value: bytes | None, **options: Any) -> int | None:
+        monkeypatch.setattr(store, "compare_and_set", clear)
+        await drains.undo(A)
+        return await clear(key, value, **options)
+
+    monkeypatch.setattr(store, "compare_and_set", taken_back)
+    await drains.follow({A: "another"})
+    assert drains.wishes == {}
     await store.aclose()
