@@ -4,7 +4,6 @@ The times are printed; docs/operate/troubleshooting.md says where they go. What 
 it comes back by itself, answers rightly, and that no fixed wait is on the way.
 """
 
-import contextlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +27,6 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 DATASETS = 6
 ROWS = 500_000
 BACK_S = 180
-HEAD_STARTS = 3
 _HEAD = """\
 version: v1
 kind: Caraway
@@ -60,14 +58,6 @@ class Recovering:
         for name, process in zip(names, begun, strict=True):
             process.wait_up()
             self.served[name] = Served(f"http://{process.facts['http']}")
-
-    def begin_head(self) -> None:
-        """Start the head, again where Ray gives up within its own 30 s, as a kubelet would."""
-        for _ in range(HEAD_STARTS - 1):
-            with contextlib.suppress(AssertionError):
-                self.of.begin_head().wait_up()
-                return
-        self.of.begin_head().wait_up()
 
     def until_well(self) -> None:
         """Both schedulers have both executors, and read every dataset."""
@@ -156,7 +146,7 @@ def test_killed_executor(cluster: Recovering) -> None:
 def test_killed_head(cluster: Recovering) -> None:
     with cluster.timed("kill -9 of the head"):
         cluster.of.head.kill()
-        cluster.begin_head()
+        cluster.of.begin_head().wait_up()
 
 
 def test_nothing_waited_for_a_limit(cluster: Recovering) -> None:
