@@ -2,15 +2,19 @@
 
 Code under test waits at `step`. When nobody can go on by himself, one of those who wait there goes
 on, or the time of the next timer comes: whichever the test's numbers choose. So the same numbers
-give the same interleaving, and a property test can search for the one that breaks.
+give the same interleaving, in any process, and a property test can search for the one that breaks.
 """
 
 import asyncio
 import hashlib
+import random
 import selectors
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 
@@ -41,7 +45,21 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self._steps: list[asyncio.Future[None]] = []
         self._choose = choose
         self.taken = 0
+        self.on_choice: Callable[[int], None] = lambda _choices: None
+        self._tasks: list[asyncio.Task[Any]] = []
         super().__init__(_Idle(self._idle))
+
+    def create_task(self, coro: Any, **named: Any) -> "asyncio.Task[Any]":
+        task = super().create_task(coro, **named)
+        self._tasks.append(task)
+        return task
+
+    def left(self) -> list["asyncio.Task[Any]"]:
+        """Return the tasks that have not ended, in the order in which they began.
+
+        `asyncio.all_tasks` is a set, whose order is that of addresses.
+        """
+        return [task for task in self._tasks if not task.done()]
 
     def time(self) -> float:
         return self._now
@@ -71,6 +89,7 @@ class SteppedLoop(asyncio.SelectorEventLoop):
         self.taken += 1
         if self.taken > MOST_STEPS:
             raise DeadlockError(f"not at an end after {MOST_STEPS} steps")
+        self.on_choice(choices)
         chosen = self._choose(choices) if self._steps else 0
         if chosen < len(self._steps):
             self._steps.pop(chosen).set_result(None)
@@ -100,16 +119,29 @@ def run(
 ) -> None:
     """Run a test on a loop of its own; tasks that it leaves behind are cancelled."""
     loop = SteppedLoop(choose, steps_take_time=steps_take_time)
+    with _same_chances():
+        try:
+            loop.run_until_complete(work(loop))
+        finally:
+            left = loop.left()
+            for task in left:
+                task.cancel()
+            if left:
+                loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+
+@contextmanager
+def _same_chances() -> Iterator[None]:
+    """Draw the same numbers and ids each time; keys hold ids, and are worked on in their order."""
+    ids, before = random.Random(1), random.getstate()
+    random.seed(1)
     try:
-        loop.run_until_complete(work(loop))
+        with mock.patch("uuid.uuid4", lambda: uuid.UUID(int=ids.getrandbits(128), version=4)):
+            yield
     finally:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.close()
+        random.setstate(before)
 
 
 class SteppedStore:

@@ -4,12 +4,14 @@ Their stores and what readers see are in memory; heads, feeds, keepers and upkee
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 
@@ -78,6 +80,13 @@ class World:
 
     def clock(self) -> datetime:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.loop.time())
+
+    @contextmanager
+    def dating(self) -> Iterator[None]:
+        """Have keys say by the clock of this world when they were made."""
+        clock = SimpleNamespace(time=lambda: self.clock().timestamp())
+        with mock.patch.object(making, "time", clock):
+            yield
 
     def send(self, number: int) -> None:
         """A client sends a row."""

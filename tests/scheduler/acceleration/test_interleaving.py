@@ -6,7 +6,10 @@ another task may go on. Whatever the order: what was acknowledged is read, once,
 """
 
 import asyncio
+import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
@@ -54,7 +57,9 @@ def play(
         return lost > 0 and key.startswith("accelerated/") and chance.random() < lost
 
     async def within(loop: SteppedLoop) -> None:
-        await work(World(loop, SteppedStore(loop, loses), SteppedResults(loop)))
+        world = World(loop, SteppedStore(loop, loses), SteppedResults(loop))
+        with world.dating():
+            await work(world)
 
     try:
         run(within, chance.randrange, steps_take_time=steps_take_time)
@@ -204,3 +209,36 @@ def test_of_thousands_of_orders_none_loses_a_change(
 @given(seed=SEEDS, deeds=DEEDS)
 def test_of_thousands_of_orders_none_loses_a_refresh(seed: int, deeds: list[Deed]) -> None:
     play(seed, lambda world: refreshed(world, deeds), _LOST)
+
+
+def traced(seed: int) -> str:
+    """Return in which steps a seed plays, and which keys it writes."""
+    chance, steps = random.Random(seed), list[int | list[str]]()
+    kinds = ["insert", "insert", "insert", "read", "again", "truncate", "reload", "crash", "wait"]
+    deeds = [(chance.choice(kinds), chance.randrange(2)) for _ in range(16)]
+
+    async def work(world: World) -> None:
+        world.loop.on_choice = steps.append
+        await changed(world, deeds, [True, False, True])
+        steps.append(sorted(world.results.chunks))
+
+    play(seed, work, _LOST)
+    return repr(steps)
+
+
+def test_a_seed_gives_the_same_order_each_time() -> None:
+    assert traced(7) == traced(7)
+
+
+@pytest.mark.full
+def test_a_seed_gives_the_same_order_in_each_process() -> None:
+    asking = f"from {__name__} import traced; print([traced(each) for each in range(20)])"
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", asking],
+            env={**os.environ, "PYTHONHASHSEED": number, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, timeout=100,
+        ).stdout
+        for number in ("1", "2")
+    }  # fmt: skip
+    assert len(found) == 1

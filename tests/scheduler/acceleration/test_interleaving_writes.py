@@ -4,7 +4,6 @@ from a snapshot, and the removal of what nobody keeps."""
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -215,14 +214,6 @@ async def restored(world: World, done: Sequence[tuple[str, int]]) -> None:
 
 async def abandoned(world: World, done: Sequence[tuple[str, int]], later: int) -> None:
     """Keep a dataset again while another scheduler removes what nobody kept for long."""
-    # Keys say when they were made; that is judged by the same clock.
-    clock = SimpleNamespace(time=lambda: world.clock().timestamp())
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(making, "time", clock)
-        await _abandoned(world, done, later)
-
-
-async def _abandoned(world: World, done: Sequence[tuple[str, int]], later: int) -> None:
     zero, first = await lived(world, 3)
     await zero.end()
     world.acknowledged -= first
