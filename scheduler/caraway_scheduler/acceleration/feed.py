@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from caraway_core import changes
 from caraway_core.changes import Changes, LogEntry
-from caraway_core.errors import CarawayError, MovedOnError, QueryError
+from caraway_core.errors import CarawayError, MovedOnError, QueryError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
@@ -235,7 +235,10 @@ class Feed:
                         each.applied.set_result(each.changes.received)
                 self._on_moved()
                 return
-        raise CarawayError(f"dataset '{head.name}': too many concurrent changes; send it again")
+        raise UnavailableError(
+            f"dataset '{head.name}': too many concurrent changes, and none of these is applied; "
+            "send them again"
+        )
 
     def _unknown(self, requests: Sequence[_Request], version: Version) -> list[_Request]:
         """Leave out requests that were sent again after they had been applied, or are here twice.

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
-from caraway_core.errors import CarawayError
+from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import Entry, StateStore
 
@@ -84,7 +84,7 @@ class Wishes:
             expected = entry.revision if entry is not None else None
             if await self._store.compare_and_set(key, value, expected=expected, ttl_s=ttl_s):
                 return
-        raise CarawayError("too many requests at once for one dataset; send it again")
+        raise UnavailableError("too many requests at once for one dataset; send it again")
 
 
 def manifest(origin: str, sql: str) -> str:

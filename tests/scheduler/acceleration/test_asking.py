@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
-from caraway_core.errors import StateAwayError
+from caraway_core.errors import StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import asking
+from caraway_scheduler.acceleration.wishes import Wishes
 from tests.kit.deadlines import eventually
+from tests.kit.interleaving import SteppedLoop, SteppedStore, run
 from tests.kit.scheduler_pairs import NEVER_S, Scheduler, scheduler
 
 PATH = "/v1/datasets/orders/acceleration"
@@ -194,3 +196,20 @@ async def test_nothing_is_answered_for_while_the_state_store_is_away(tmp_path: P
         body = {"refresh_sql": "SELECT * FROM orders WHERE id > 2"}
         assert (await one.running.api.patch(PATH, json=body)).status_code == 503
         one.store.away = None
+
+
+class ContendedStore(SteppedStore):
+    """Somebody else always writes first."""
+
+    async def compare_and_set(self, key: str, value: bytes | None, **how: Any) -> int | None:
+        await super().compare_and_set(key, b"another", expected=how["expected"])
+        return None
+
+
+def test_a_refresh_that_is_asked_for_by_too_many_at_once_may_be_asked_for_again() -> None:
+    async def work(loop: SteppedLoop) -> None:
+        wishes = Wishes(ContendedStore(loop), TableName("orders"))
+        with pytest.raises(UnavailableError, match="send it again"):
+            await wishes.ask({})
+
+    run(work, lambda _choices: 0)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.changes import OFFSET, OP, Changes, Log, Logs, Op, log_schema
-from caraway_core.errors import CarawayError, ExecutionError, StateAwayError
+from caraway_core.errors import CarawayError, ExecutionError, StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import Bucket, PartitionBy
 from caraway_core.tables import Keys, ResultPlace, StoredTable
@@ -34,10 +34,13 @@ from caraway_scheduler.acceleration.making import Stored
 from caraway_scheduler.acceleration.recipes import Recipe
 from caraway_scheduler.acceleration.upkeep import Upkeep
 from caraway_scheduler.acceleration.version import Part
-from caraway_scheduler.acceleration.versions import Versions
+from caraway_scheduler.acceleration.versions import Successor, Versions
+from tests.kit import members
 from tests.kit.deadlines import eventually
 from tests.kit.job_schedulers import MortalStore
+from tests.kit.members import Member, World
 from tests.kit.turns import turn
+from tests.scheduler.acceleration.test_interleaving import play, settled
 
 NAME = TableName("orders")
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
@@ -437,3 +440,24 @@ async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.Mo
             working.cancel()
             await asyncio.wait((working,))
         assert await one.ids() == list(range(31))
+
+
+def test_changes_that_lose_against_others_each_time_are_to_be_sent_again() -> None:
+    async def work(world: World) -> None:
+        one, two = (Member(world, name, []).begin() for name in ("one", "two"))
+        while one.head.shown is None or two.head.shown is None:
+            await asyncio.sleep(1)
+        real = one.head.loaded
+
+        async def overtaken(successor: Successor) -> Successor:
+            assert await two.insert()
+            return await real(successor)
+
+        one.head.loaded = overtaken  # type: ignore[method-assign]
+        with pytest.raises(UnavailableError, match="none of these is applied; send them again"):
+            await one.feed.apply(members.changes(1000), None, 1e6)
+        one.head.loaded = real  # type: ignore[method-assign]
+        assert await one.insert()
+        await settled(world, [one, two])
+
+    play(1, work, steps_take_time=False)
