@@ -36,6 +36,11 @@ FAULTS = (
         Remedy.GUARDED,
     ),
     Fault(
+        "sums-of-sums",
+        "A sum of decimals beside a DISTINCT aggregate gets a wider type, and cannot be compared.",
+        Remedy.REWRITTEN,
+    ),
+    Fault(
         "in-loses-null",
         "`x IN (subquery)` is false where it should be NULL: seen under NOT, OR, IS NULL, CASE.",
         Remedy.REWRITTEN,

@@ -23,6 +23,7 @@ from caraway_engine.known_faults import (
     repeated,
     scopes,
     subqueries,
+    sums,
     syntax,
     windows,
 )
@@ -85,7 +86,7 @@ class Relations:
 _NO_CONSTANTS = Believed()
 _NO_RELATIONS = Relations()
 Guard = Callable[[Scope, Types], bool]
-_GUARDS: tuple[Guard, ...] = (overflow.guard,)
+_GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
     subqueries.mend,
     moments.mend,

@@ -5,10 +5,12 @@ time are computed from a sum of DECIMALs, which has room for them.
 """
 
 from collections.abc import Callable
+from typing import TypeGuard
 
 import pyarrow as pa
 
 from caraway_engine.known_faults import ranges, scopes, syntax
+from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 OVERFLOW = "number overflow"
@@ -39,6 +41,9 @@ _DURATIONS = {
     "ns": "Duration(Nanosecond)",
 }
 
+# A sum of sums is of a wider type, unless it is of the widest already.
+_OF_ONE_TYPE = "CAST(__sum AS DECIMAL({precision}, {scale}))"
+
 TypeOf = Callable[[Tree], pa.DataType | None]
 Guarded = Callable[[Tree], Tree]
 
@@ -47,6 +52,35 @@ def is_one(tree: Tree) -> bool:
     """Tell if an expression is a sum or an average."""
     name = syntax.function_name(tree)
     return (name == "sum" or name in _AVERAGES) and len(syntax.arguments(tree)) == 1
+
+
+def keep_types(scope: Scope, types: Types) -> bool:
+    """Keep the types of sums of decimals beside DISTINCT aggregates; tell if there are any.
+
+    The engine makes two groupings of such a SELECT, and sums of sums. It does not expect their
+    types to be others, and fails where they are compared.
+    """
+    calls = [each for each in scope.expressions() if syntax.kind(each) == "Function"]
+    grouped = [each for each in calls if not syntax.is_windowed(each)]
+    if not any(map(syntax.is_distinct, grouped)):
+        return False
+    plain = [each for each in grouped if is_one(each) and not syntax.is_distinct(each)]
+    sums = [each for each in plain if syntax.function_name(each) == "sum"]
+    found = zip(sums, types.of(scope, sums), strict=True)
+    changes = [(each, type_) for each, type_ in found if _may_widen(type_)]
+    for node, type_ in changes:
+        (argument,) = syntax.arguments(node)
+        widest = syntax.filled(f"CAST(__a AS DECIMAL({_MOST_DIGITS}, {type_.scale}))", a=argument)
+        text = _OF_ONE_TYPE.format(precision=type_.precision, scale=type_.scale)
+        made = syntax.filled(text, sum=syntax.with_argument(node, widest))
+        syntax.replace(node, {"Nested": made})
+    return bool(changes)
+
+
+def _may_widen(type_: pa.DataType | None) -> TypeGuard[pa.Decimal128Type]:
+    if type_ is None or not pa.types.is_decimal128(type_):
+        return False
+    return bool(type_.precision < _MOST_DIGITS)
 
 
 def guarded(node: Tree, type_: pa.DataType | None, type_of: TypeOf) -> Guarded | None:

@@ -262,6 +262,9 @@ SELECT sum(v), avg(v), min(v), max(v), count(v) FROM l;
 -- name: HAVING on an aggregate
 SELECT k, count(*) AS n FROM l GROUP BY k HAVING count(*) > 1;
 
+-- name: HAVING on a sum of decimals beside a distinct count
+SELECT dept_id, sum(salary) AS n, count(DISTINCT name) AS c FROM emp GROUP BY dept_id HAVING sum(salary) > 100;
+
 -- name: HAVING on a key
 SELECT k, count(*) AS n FROM l GROUP BY k HAVING k > 2;
 

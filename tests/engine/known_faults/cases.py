@@ -2,6 +2,7 @@
 
 import datetime as dt
 from dataclasses import dataclass
+from decimal import Decimal
 
 _NAN, _INF = float("nan"), float("inf")
 _TWO_HUNDRED_YEARS = dt.timedelta(days=73_049)
@@ -82,6 +83,22 @@ CASES = (
         "sum-overflow",
         "SELECT avg(b - a) OVER (ORDER BY id) FROM lengths",
         (_TWO_HUNDRED_YEARS,), (_TWO_HUNDRED_YEARS,),
+    ),
+    answered(
+        "sums-of-sums",
+        "SELECT id, sum(c), count(DISTINCT s) FROM big GROUP BY id HAVING sum(c) > 2",
+        (2, Decimal("2.50"), 1),
+    ),
+    answered(
+        "sums-of-sums",
+        "SELECT id FROM (SELECT id, sum(c) AS n, count(DISTINCT s) FROM big GROUP BY id) q "
+        "WHERE n > 4 - n",
+        (2,),
+    ),
+    answered(
+        "sums-of-sums",
+        "SELECT CASE WHEN sum(c) < 5 THEN 1 END, count(DISTINCT id) FROM big",
+        (1, 2),
     ),
     answered(
         "in-loses-null", "SELECT v FROM t WHERE (k IN (SELECT k FROM u)) IS NULL", (40,), (50,)

@@ -56,6 +56,7 @@ def tables() -> dict[str, pa.Table]:
             "s": pa.array([2**31 - 1, 1], pa.int32()),
             "y": pa.array([2**64 - 1, 1], pa.uint64()),
             "d": pa.array([Decimal("9" * 38)] * 2, pa.decimal128(38, 0)),
+            "c": pa.array([Decimal("1.50"), Decimal("2.50")], pa.decimal128(9, 2)),
         }),
         # 200 years each: two of them are more nanoseconds than 64 bits hold.
         "lengths": pa.table({
