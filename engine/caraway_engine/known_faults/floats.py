@@ -184,33 +184,14 @@ def _compared(scope: Scope) -> Iterator[Tree]:
 def _first_by(scope: Scope) -> Iterator[Tree]:
     """Yield the sort keys of a query that keeps its first rows only."""
     query = scope.query
-    if not query["order_by"] or not (query["limit_clause"] or query["fetch"]):
+    if scope.select["distinct"] or not (query["limit_clause"] or query["fetch"]):
         return
-    if not scope.is_alone() or scope.select["distinct"]:
-        return
-    items = scope.select["projection"]
-    named = {
-        syntax.spelled(item["ExprWithAlias"]["alias"]): item["ExprWithAlias"]["expr"]
-        for item in items
-        if "ExprWithAlias" in item
-    }
-    for key in query["order_by"]["kind"].get("Expressions", ()):
-        value = _meant(key["expr"], items, named)
+    for key in scope.sort_keys():
+        value = scopes.resolved(key["expr"], scope.select["projection"])
         if not scopes.has_aggregate(value):
             if value is not key["expr"]:
                 syntax.replace(key["expr"], dict(value))
             yield key["expr"]
-
-
-def _meant(key: Tree, items: list[Tree], named: dict[str, Tree]) -> Tree:
-    """Return the expression that a sort key names, by its alias or its place."""
-    place = syntax.number(key)
-    if place is not None and 0 < place <= len(items):
-        item = items[place - 1]
-        return item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr") or key
-    if syntax.kind(key) == "Identifier":
-        return named.get(syntax.spelled(key["Identifier"]), key)
-    return key
 
 
 def _replaced(changes: list[tuple[Tree, Tree]]) -> bool:

@@ -16,6 +16,7 @@ from caraway_engine.known_faults import (
     constants,
     floats,
     joining,
+    lengths,
     merged,
     moments,
     ordering,
@@ -90,7 +91,6 @@ _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
     subqueries.mend,
     moments.mend,
-    moments.mend_lengths,
     joining.mend_using,
     floats.mend_extremes,
     floats.mend_zeros,
@@ -195,12 +195,20 @@ def mend(
     is_needed |= ordering.mend(statements[0])
     has_null_equality = _is_null_safe(statements[0], relations.null_safe)
     is_measured = not _reads(statements[0], relations.unmeasured)
+    has_lengths = lengths.may_be_in(sql)
     for scope in list(scopes.scopes(statements[0])):
         names = _Names(scope, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
-        types.of(scope, [
-            *overflow.candidates(scope), *floats.candidates(scope), *moments.candidates(scope)
-        ])  # fmt: skip
+        types.of(
+            scope,
+            [
+                *overflow.candidates(scope),
+                *floats.candidates(scope),
+                *(lengths.candidates(scope) if has_lengths else ()),
+            ],
+        )
+        if has_lengths:
+            is_needed |= lengths.mend(scope, types)
         is_needed |= _applied(_REMEDIES, scope, types)
         if has_null_equality:
             is_needed |= joining.mend_equalities(scope)

@@ -62,6 +62,11 @@ class Scope:
         if self.is_alone():
             yield from syntax.inside(self.query["order_by"])
 
+    def sort_keys(self) -> list[Tree]:
+        """Return the keys of ORDER BY, where the rows of the SELECT are sorted by itself."""
+        order = self.query["order_by"] if self.is_alone() else None
+        return list(order["kind"].get("Expressions", ())) if order else []
+
     def is_alone(self) -> bool:
         """Tell if the SELECT is all of its query, and no part of a UNION or the like."""
         return self.query["body"].get("Select") is self.select
@@ -372,26 +377,26 @@ def is_grouped(scope: Scope) -> bool:
 def _group_by(scope: Scope) -> Tree:
     """Return GROUP BY without places and names of the SELECT list, which a probe does not have."""
     items = scope.select["projection"]
-    aliases = {
-        syntax.spelled(item["ExprWithAlias"]["alias"]): item["ExprWithAlias"]["expr"]
-        for item in items
-        if "ExprWithAlias" in item
-    }
     made = copy.copy(scope.select["group_by"])
     if "Expressions" not in made:
         return None
     made["Expressions"] = [
-        [_resolved(each, items, aliases) for each in groups(scope)],
+        [resolved(each, items) for each in groups(scope)],
         *made["Expressions"][1:],
     ]
     return made
 
 
-def _resolved(expression: Tree, items: list[Tree], aliases: dict[str, Tree]) -> Tree:
+def resolved(expression: Tree, items: list[Tree]) -> Tree:
+    """Return what a place or an alias of the SELECT list stands for; else the expression itself."""
     place = syntax.number(expression)
     if place is not None and 0 < place <= len(items):
         item = items[place - 1]
         return item.get("UnnamedExpr") or item.get("ExprWithAlias", {}).get("expr") or expression
-    if syntax.kind(expression) == "Identifier":
-        return aliases.get(syntax.spelled(expression["Identifier"]), expression)
+    if syntax.kind(expression) != "Identifier":
+        return expression
+    name = syntax.spelled(expression["Identifier"])
+    for item in items:
+        if "ExprWithAlias" in item and syntax.spelled(item["ExprWithAlias"]["alias"]) == name:
+            return item["ExprWithAlias"]["expr"]
     return expression

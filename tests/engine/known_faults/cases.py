@@ -4,7 +4,14 @@ import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
 
+import pyarrow as pa
+
 _NAN, _INF = float("nan"), float("inf")
+_MONTH = pa.MonthDayNano([1, 0, 0])
+_WAITS = (
+    "(SELECT id, CASE WHEN id = 1 THEN INTERVAL '1 month' ELSE INTERVAL '40 days' END AS w, "
+    "INTERVAL '31 days' AS v FROM big) q"
+)
 _TWO_HUNDRED_YEARS = dt.timedelta(days=73_049)
 Row = tuple[object, ...]
 
@@ -330,6 +337,18 @@ CASES = (
         (1,),
     ),
     answered("intervals-by-parts", "SELECT INTERVAL '1 month' > INTERVAL '40 days'", (False,)),
+    answered("intervals-by-parts", f"SELECT id FROM {_WAITS} ORDER BY w LIMIT 1", (1,)),
+    answered("intervals-by-parts", f"SELECT id, w FROM {_WAITS} ORDER BY 2 LIMIT 1", (1, _MONTH)),
+    answered(
+        "intervals-by-parts", f"SELECT first_value(id ORDER BY w DESC) FROM {_WAITS}", (2,)
+    ),
+    answered("intervals-by-parts", f"SELECT id FROM {_WAITS} WHERE w > v", (2,)),
+    refused("intervals-by-parts", f"SELECT max(w) FROM {_WAITS}", "max(date_part('epoch', x))"),
+    refused(
+        "intervals-by-parts",
+        f"SELECT least(w, v) FROM {_WAITS}",
+        "least of INTERVAL is not supported",
+    ),
     answered(
         "intervals-by-parts",
         "SELECT v FROM t WHERE v = 10 AND INTERVAL '24 hours' IN (INTERVAL '1 day')",

@@ -1,0 +1,104 @@
+"""Lengths of time, which DataFusion 55 compares and sorts wrongly.
+
+It goes by months, then by days, then by the rest, so that a month is more than 40 days, and the
+difference of two moments, which has neither, less than any days.
+"""
+
+import re
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from caraway_core.errors import InvalidQueryError
+from caraway_engine.known_faults import scopes, syntax
+from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.syntax import Tree
+
+_WORD = re.compile(r"\binterval\b", re.IGNORECASE)
+_COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "Spaceship"})
+_DISTINCT = ("IsDistinctFrom", "IsNotDistinctFrom")
+_EXTREMES = frozenset({"min", "max", "greatest", "least"})
+# A day has 24 hours, a month 30 days, as in other databases. The cast keeps parts of a second.
+_SECONDS = "date_part('epoch', CAST(__a AS INTERVAL))"
+
+
+def may_be_in(sql: str) -> bool:
+    """Tell if a statement may make intervals; differences of moments are none."""
+    return _WORD.search(sql) is not None
+
+
+def candidates(scope: Scope) -> list[Tree]:
+    """Return the expressions whose types say if lengths of time are compared or sorted."""
+    sides = [side for sides in _compared(scope) for side in sides]
+    keys = [value for _, value in _sorted(scope)]
+    return [*sides, *keys, *(each for call in _extremes(scope) for each in syntax.arguments(call))]
+
+
+def mend(scope: Scope, types: Types) -> bool:
+    """Have lengths of time be compared and sorted in seconds; tell if there were any.
+
+    Raises:
+        InvalidQueryError: the shortest or the longest of them is asked for.
+    """
+    types.of(scope, candidates(scope))
+    for call in _extremes(scope):
+        if any(_is_interval(scope, each) for each in syntax.arguments(call)):
+            name = syntax.function_name(call)
+            raise InvalidQueryError(
+                f"{name} of INTERVAL is not supported: the engine would go by months first; write "
+                f"{name}(date_part('epoch', x)), which compares seconds"
+            )
+    changes = [
+        (side, side)
+        for sides in _compared(scope)
+        if any(_is_interval(scope, side) for side in sides)
+        and all(_is_length(scope, side) for side in sides)
+        for side in sides
+    ]
+    changes += [(key, value) for key, value in _sorted(scope) if _is_interval(scope, value)]
+    for old, value in changes:
+        syntax.replace(old, syntax.filled(_SECONDS, a=syntax.copied(value)))
+    return bool(changes)
+
+
+def _is_interval(scope: Scope, expression: Tree) -> bool:
+    type_ = scope.types.get(id(expression))
+    return type_ is not None and bool(pa.types.is_interval(type_))
+
+
+def _is_length(scope: Scope, expression: Tree) -> bool:
+    type_ = scope.types.get(id(expression))
+    return type_ is not None and bool(pa.types.is_interval(type_) or pa.types.is_duration(type_))
+
+
+def _extremes(scope: Scope) -> list[Tree]:
+    return [each for each in scope.expressions() if syntax.function_name(each) in _EXTREMES]
+
+
+def _sorted(scope: Scope) -> Iterator[tuple[Tree, Tree]]:
+    """Yield the sort keys of the query, of windows and of aggregates, and what they stand for."""
+    outer = [each["expr"] for each in scope.sort_keys()]
+    for key in outer:
+        yield key, scopes.resolved(key, scope.select["projection"])
+    for each in scope.expressions():
+        is_key = "with_fill" in each and "expr" in each
+        if is_key and not any(each["expr"] is key for key in outer):
+            yield each["expr"], each["expr"]
+
+
+def _compared(scope: Scope) -> Iterator[list[Tree]]:
+    for each in scope.expressions():
+        if sides := _sides(each):
+            yield sides
+
+
+def _sides(tree: Tree) -> list[Tree]:
+    kind = syntax.kind(tree)
+    found = syntax.body(tree) if kind else {}
+    if kind == "BinaryOp" and found["op"] in _COMPARISONS:
+        return [found["left"], found["right"]]
+    if kind in _DISTINCT:
+        return list(found)
+    if kind == "Between":
+        return [found["expr"], found["low"], found["high"]]
+    return [found["expr"], *found["list"]] if kind == "InList" else []
