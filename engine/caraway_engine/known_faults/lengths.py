@@ -4,7 +4,6 @@ It goes by months, then by days, then by the rest, so that a month is more than 
 difference of two moments, which has neither, less than any days.
 """
 
-import re
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -14,17 +13,11 @@ from caraway_engine.known_faults import scopes, syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
-_WORD = re.compile(r"\binterval\b", re.IGNORECASE)
 _COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "Spaceship"})
 _DISTINCT = ("IsDistinctFrom", "IsNotDistinctFrom")
 _EXTREMES = frozenset({"min", "max", "greatest", "least"})
 # A day has 24 hours, a month 30 days, as in other databases. The cast keeps parts of a second.
 _SECONDS = "date_part('epoch', CAST(__a AS INTERVAL))"
-
-
-def may_be_in(sql: str) -> bool:
-    """Tell if a statement may make intervals; differences of moments are none."""
-    return _WORD.search(sql) is not None
 
 
 def candidates(scope: Scope) -> list[Tree]:

@@ -190,12 +190,18 @@ def mend(
     if len(statements) != 1:
         return None
     types = Types(context, parameters, known)
-    repeated.check(statements[0])
-    is_needed, is_guarded = combined.mend(statements[0], types), False
-    is_needed |= ordering.mend(statements[0])
-    has_null_equality = _is_null_safe(statements[0], relations.null_safe)
+    # Each of these walks the whole statement; most statements lack the words.
+    words, is_needed, is_guarded = sql.lower(), False, False
+    if "random" in words or "uuid" in words:
+        repeated.check(statements[0])
+    if "except" in words or "intersect" in words:
+        is_needed |= combined.mend(statements[0], types)
+    if "offset" in words or "limit" in words:
+        is_needed |= ordering.mend(statements[0])
+    may_be_null_safe = "distinct" in words or bool(relations.null_safe)
+    has_null_equality = may_be_null_safe and _is_null_safe(statements[0], relations.null_safe)
     is_measured = not _reads(statements[0], relations.unmeasured)
-    has_lengths = lengths.may_be_in(sql)
+    has_lengths = "interval" in words
     for scope in list(scopes.scopes(statements[0])):
         names = _Names(scope, columns if scope.is_top else ())
         is_needed |= windows.inline(scope)
