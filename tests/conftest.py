@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +15,12 @@ from tests.kit.ray_cluster import RayCluster, ray_cluster
 hypothesis.settings.register_profile("caraway", deadline=None)
 hypothesis.settings.load_profile("caraway")
 _LONGEST_S = 110
+
+
+def pytest_configure() -> None:
+    """Have ctrl-C reach processes that tests start, also where a script runs them with `&`."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -21,10 +21,9 @@ RUNNERS = {
     "two-real": cluster_runners.real(2),
     "three-real": cluster_runners.real(3),
 }
-"""Each suite runs once over every one of these; over those on Ray in the full suite only."""
-PARAMS = [
-    pytest.param(name, marks=pytest.mark.full if name.endswith("-real") else ()) for name in RUNNERS
-]
+"""Each suite runs once over every one of these; over those of `LONG` in the full suite only."""
+LONG = frozenset({"three-in-process", "three-half-accelerated", "two-real", "three-real"})
+PARAMS = [pytest.param(name, marks=pytest.mark.full if name in LONG else ()) for name in RUNNERS]
 
 
 @pytest.fixture(scope="session")
