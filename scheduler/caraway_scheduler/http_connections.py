@@ -6,12 +6,14 @@ what is left of a body after the answer has a time, and there are only so many c
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+WHOLE_BODY = "caraway.whole_body"
+"""In the scope of a request whose body is here to its end: reading it waits for nobody."""
 _HEAD_BYTES = 64 * 1024
 _TEXT = b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\n"
 
@@ -86,6 +88,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._end()
+        cast(dict[str, Any], self.scope)[WHOLE_BODY] = True
         super().on_message_complete()
 
     def on_response_complete(self) -> None:

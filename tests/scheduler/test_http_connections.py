@@ -11,6 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
+from caraway_scheduler.http_connections import WHOLE_BODY
 from caraway_scheduler.listeners import HttpServer
 
 LONG_S, SHORT_S = 60.0, 0.05
@@ -18,6 +19,9 @@ WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["path"] == "/whole":
+        await PlainTextResponse(f"whole: {WHOLE_BODY in scope}")(scope, receive, send)
+        return
     body = b"" if scope["path"] == "/unread" else await Request(scope, receive).body()
     await PlainTextResponse(b"%d" % len(body))(scope, receive, send)
 
@@ -162,3 +166,15 @@ async def test_a_request_under_way_is_answered_while_the_server_drains() -> None
         assert found.startswith(b"HTTP/1.1 200") and found.endswith(b"3")
         assert b"connection: close" in found
         writer.close()
+
+
+@pytest.mark.parametrize(("body", "is_whole"), [(b"SELECT 1", True), (b"SELECT", False)])
+async def test_a_request_says_if_its_body_is_here(body: bytes, is_whole: bool) -> None:
+    head = b"POST /whole HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 8\r\n\r\n"
+    async with served(LONG_S) as (_, port), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            writer.write(head + body)
+            assert f"whole: {is_whole}".encode() in await reader.readuntil(str(is_whole).encode())
+        finally:
+            writer.close()

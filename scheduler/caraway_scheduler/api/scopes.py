@@ -8,6 +8,7 @@ from caraway_scheduler.access import ANONYMOUS, Principal
 from caraway_scheduler.api.room import Lease
 from caraway_scheduler.history import spans
 from caraway_scheduler.history.spans import Span
+from caraway_scheduler.http_connections import WHOLE_BODY
 from caraway_scheduler.services import Services
 
 PRINCIPAL = "caraway.principal"
@@ -26,6 +27,11 @@ def principal(request: Request) -> Principal:
 def lease(request: Request) -> Lease | None:
     """Return the memory that the request may take for its body; None: nobody counts it."""
     return cast(Lease | None, request.scope.get(LEASE))
+
+
+def has_whole_body(request: Request) -> bool:
+    """Tell if the body has arrived to its end; the connection says so."""
+    return WHOLE_BODY in request.scope
 
 
 def span(request: Request) -> Span:

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from caraway_scheduler.api import bodies, scopes
 from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.api.room import FREE_BYTES, Lease, Room
+from caraway_scheduler.http_connections import WHOLE_BODY
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -57,6 +58,16 @@ async def test_parts_are_joined() -> None:
     receive = parts({"type": "http.request", "body": b"SELECT ", "more_body": True},
                     {"type": "http.request", "body": b"1"})  # fmt: skip
     assert await bodies.read(request(receive), 100) == b"SELECT 1"
+
+
+async def test_body_that_is_here_is_read_without_a_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: float) -> None:
+        raise AssertionError("a timer was set")
+
+    monkeypatch.setattr(asyncio, "timeout", refuse)
+    here = request(parts({"type": "http.request", "body": b"SELECT 1"}))
+    here.scope[WHOLE_BODY] = True
+    assert await bodies.read(here, 100) == b"SELECT 1"
 
 
 async def test_body_that_stops_arriving_is_408() -> None:
