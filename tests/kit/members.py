@@ -131,13 +131,13 @@ class Readers:
         self.seen: set[int] = set()
         """What was read here, or acknowledged here: it is read here from then on."""
         self.gone: set[int] = set()
-        """What was truncated here, or read here and then truncated: it never comes back here."""
+        """Rows that were truncated as this scheduler knows; they must never be read here again."""
         self._ever: set[int] = set()
         self.have_died = False
         self.made = 0
-        """How often rows were stored for a version that was read."""
+        """The number of times that rows were stored for a version that was read."""
         self.steps = 1
-        """How long that takes."""
+        """The time that storing them takes."""
 
     place = PLACE
     cores = 4

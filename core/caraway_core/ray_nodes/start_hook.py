@@ -6,7 +6,7 @@ Ray calls `prepare` in its own process (`RAY_START_HOOK`).
 late. No setting changes that time. Our agents serve nothing, since there is no dashboard, so the
 raylet is told at once that these ports are not in use. `ray start` cannot say so for all of them.
 
-**Password.** Ray would put the password of the Redis into the arguments of its state server and of
+**Password.** By default Ray puts the Redis password into the arguments of its state server and of
 its raylet, which every user of the machine can read. The state server can take it from its
 environment instead, and the raylet does not need it.
 """

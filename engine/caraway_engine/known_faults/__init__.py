@@ -12,6 +12,6 @@ from caraway_engine.known_faults.mending import (
     mend,
     planned,
 )
-from caraway_engine.known_faults.scopes import KnownSchemas
+from caraway_engine.known_faults.schemas import KnownSchemas
 
 __all__ = ["KnownSchemas", "Mended", "Planned", "Relations", "is_null_safe", "mend", "planned"]

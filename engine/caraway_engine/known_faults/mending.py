@@ -29,7 +29,8 @@ from caraway_engine.known_faults import (
     windows,
 )
 from caraway_engine.known_faults.constants import Believed
-from caraway_engine.known_faults.scopes import KnownSchemas, Scope, Types
+from caraway_engine.known_faults.schemas import KnownSchemas
+from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""How large the exact numbers of an expression can be, as far as its form and type tell."""
+"""Bounds the exact numbers of an expression by its form and its type."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

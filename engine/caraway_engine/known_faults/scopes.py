@@ -1,10 +1,8 @@
 """The SELECTs of a statement, each with what its names mean, and the types of its expressions."""
 
 import copy
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from threading import Lock
 from types import MappingProxyType
 from typing import Any
 
@@ -12,6 +10,7 @@ import pyarrow as pa
 from datafusion import SessionContext, SQLOptions
 
 from caraway_engine.known_faults import syntax
+from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.known_faults.syntax import Tree
 
 AGGREGATES = frozenset(
@@ -26,7 +25,6 @@ AGGREGATES = frozenset(
 _READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 VOLATILE = frozenset({"random", "uuid"})
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_KEPT_SCHEMAS = 1024
 
 
 @dataclass(slots=True)
@@ -185,32 +183,6 @@ def _below(scope: Scope, ctes: list[Tree]) -> Iterator[Scope]:
     for query in _topmost([scope.select, scope.query["order_by"]]):
         if not any(query is each for each in in_from):
             yield from _of_query(query, ctes, scope, False)
-
-
-class KnownSchemas:
-    """The schemas of the statements that were planned for their types, of one catalog.
-
-    What cannot be planned is not kept: it may be another principal's right to read it.
-    """
-
-    def __init__(self) -> None:
-        self._schemas: OrderedDict[str, pa.Schema] = OrderedDict()
-        self._lock = Lock()
-
-    def recall(self, key: str) -> pa.Schema | None:
-        """Return the schema of a statement, if it was kept."""
-        with self._lock:
-            schema = self._schemas.get(key)
-            if schema is not None:
-                self._schemas.move_to_end(key)
-            return schema
-
-    def remember(self, key: str, schema: pa.Schema) -> None:
-        """Keep a schema."""
-        with self._lock:
-            self._schemas[key] = schema
-            if len(self._schemas) > _KEPT_SCHEMAS:
-                self._schemas.popitem(last=False)
 
 
 class Types:

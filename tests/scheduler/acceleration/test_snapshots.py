@@ -66,7 +66,7 @@ class Cluster:
         return other.world.rows(other.head.table(first.version), ())
 
     def left(self) -> set[str]:
-        """What lies where the other cluster keeps its rows."""
+        """Return the stored keys of the other cluster."""
         return set(self.other.world.results.chunks)
 
 
