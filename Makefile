@@ -10,7 +10,7 @@ SEED ?= 12
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
-.PHONY: setup run test test-cluster test-faults test-chaos test-differential test-full check format bench bench-paired lock clean
+.PHONY: setup run test test-cluster test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -48,6 +48,11 @@ test-chaos: setup
 
 test-differential: setup
 	$(PYTEST) -o timeout=400 -n $(WORKERS) -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py
+
+# HOSTILE chooses among them.
+HOSTILE ?= hostile
+test-hostile: setup
+	$(PYTEST) -o timeout=400 -m full -k "$(HOSTILE)" tests/hostile
 
 test-full: SEED = $(shell date +%s)
 test-full: setup

@@ -19,6 +19,7 @@ from bench import (
     jobs,
     lookups,
     memory,
+    remote,
     report,
     startup,
     throughput,
@@ -31,6 +32,7 @@ _SUITES: Mapping[str, Callable[[], list[report.Figure]]] = {
     "encoding": encoding.measure,
     "throughput": throughput.measure,
     "memory": memory.measure,
+    "remote": remote.measure,
     "tpch": tpch.measure,
 }
 _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {

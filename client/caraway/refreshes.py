@@ -1,5 +1,6 @@
 """Refreshes of accelerated datasets: asked for, and watched until there is what was asked for."""
 
+import itertools
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from caraway import parsing, retries
 from caraway.errors import BrokenAnswerError
 from caraway.parsing import Row
 from caraway.transport import Request, Transport
+from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
 
 _FIRST_PAUSE_S = 0.1
@@ -108,14 +110,15 @@ class Refreshes:
         Raises:
             RefreshError: it failed, or nothing comes of it.
         """
-        outcome, pause_s, passed_s = Outcome(before), _FIRST_PAUSE_S, 0.0
-        while True:
+        outcome, passed_s = Outcome(before), 0.0
+        delays = Delays(_FIRST_PAUSE_S, longest_pause_s)
+        for looks in itertools.count(1):
             now = standing(self.document(name))
             yield now
             if outcome.is_over(now, passed_s):
                 return
-            self.sleep(pause_s)
-            passed_s, pause_s = pause_s, min(2 * pause_s, longest_pause_s)
+            passed_s = delays.delay_s(looks)
+            self.sleep(passed_s)
 
     def _send(self, method: str, path: str, body: Mapping[str, Any]) -> str:
         request = Request(

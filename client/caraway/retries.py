@@ -1,13 +1,15 @@
 """When a failed request is worth another try, and how long to wait before it; no I/O."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
+from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
 
-FIRST_DELAY_S = 0.1
 LONGEST_DELAY_S = 30.0
+_DELAYS = Delays(0.1, math.inf)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class RetryPolicy:
         if attempt >= self.retries or not self._may_pass(error):
             return None
         asked_s = error.retry_after_s if isinstance(error, RefusedError) else None
-        delay_s = FIRST_DELAY_S * 2**attempt if asked_s is None else asked_s
+        delay_s = _DELAYS.delay_s(attempt + 1) if asked_s is None else asked_s
         return delay_s if delay_s <= LONGEST_DELAY_S else None
 
     def _may_pass(self, error: CarawayError) -> bool:

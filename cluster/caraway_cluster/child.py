@@ -12,11 +12,13 @@ from typing import Literal
 from caraway_cluster import plan as plans
 from caraway_cluster.folder import ClusterFolder, ProcessStatus
 from caraway_cluster.plan import ClusterPlan, Member
+from caraway_core import tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.ray_nodes import tied
 
 logger = logging.getLogger(__name__)
 State = Literal["starting", "up", "stopping", "waiting"]
-_DELAYS_S = (1.0, 2.0, 5.0, 10.0)
+_DELAYS = Delays(1.0, 10.0)
 _STEADY_S = 60.0
 _STOP_S = 20.0
 
@@ -39,6 +41,7 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._endpoints: dict[str, str] = {}
         self._stopping = asyncio.Event()
+        self._tasks = tasks.Tasks()
         self.starts = 0
         self.is_up = asyncio.Event()
 
@@ -58,14 +61,15 @@ class Child:
     async def keep(self) -> None:
         """Keep it running until `stop`."""
         loop = asyncio.get_running_loop()
-        failures = 0
+        again = Backoff(_DELAYS)
         while not self._stopping.is_set():
             started = loop.time()
             code = await self._run()
             if self._stopping.is_set():
                 break
-            failures = 0 if loop.time() - started > _STEADY_S else failures + 1
-            delay_s = _DELAYS_S[min(failures, len(_DELAYS_S)) - 1] if failures else _DELAYS_S[0]
+            if loop.time() - started > _STEADY_S:
+                again.succeeded()
+            delay_s = again.failed()
             logger.warning(
                 "process ended",
                 extra={"child": self.member.name, "code": code, "starts_again_in_s": delay_s},
@@ -112,7 +116,9 @@ class Child:
             await self._end(self._process)
         else:
             self._turn("starting")
-        reading = asyncio.ensure_future(self._read_ready(reader))
+        reading = self._tasks.spawn(
+            self._read_ready(reader), "read that a process is up", child=self.member.name
+        )
         try:
             return await self._process.wait()
         finally:

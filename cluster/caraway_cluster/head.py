@@ -9,7 +9,8 @@ import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from caraway_core import logs, ray_nodes, ready_pipe
+from caraway_core import logs, ray_nodes, ready_pipe, tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
@@ -17,7 +18,8 @@ from caraway_core.settings import Address, HeadOptions
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
-_AGAIN_S = 1.0
+_DELAYS = Delays(1.0, 5.0)
+_STEADY_S = 60.0
 _REDIS_S = 120.0
 """Where both are new the Redis may need an image and a volume first, and kubelets start a head that
 ended meanwhile later and later."""
@@ -60,11 +62,12 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     logger.info("head starts", extra={"address": str(options.address)})
-    patience_s, ready_fd = _REDIS_S, options.ready_fd
+    patience_s, ready_fd, again = _REDIS_S, options.ready_fd, Backoff(_DELAYS)
     while not stop.is_set():
         node = await _unless(stop, _start(node_options, patience_s))
         if node is None:
             return
+        began = loop.time()
         try:
             logger.info("head is up", extra={"token_file": str(node_options.token_file)})
             facts = {"address": options.address, "token_file": node_options.token_file}
@@ -81,13 +84,15 @@ async def _serve(node_options: NodeOptions, options: HeadOptions) -> None:
         # Its state is in the Redis, whose end is the usual reason: it goes on as the same head.
         logger.warning("head starts again", extra={"cause": message})
         patience_s = math.inf
-        await _unless(stop, asyncio.sleep(_AGAIN_S))
+        if loop.time() - began > _STEADY_S:
+            again.succeeded()
+        await _unless(stop, asyncio.sleep(again.failed()))
     logger.info("head has stopped")
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _Result | None:
     """Return what the work does; None if the process was told to stop before."""
-    working, stopping = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    working, stopping = tasks.begin(work), tasks.begin(stop.wait())
     try:
         await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -105,6 +110,7 @@ async def _start(options: NodeOptions, patience_s: float) -> Node:
     Raises:
         CarawayError: the Redis is not there in time, or the first start fails.
     """
+    again = Backoff(_DELAYS)
     while True:
         if options.store is not None:
             await wait_for(options.store, patience_s)
@@ -115,30 +121,29 @@ async def _start(options: NodeOptions, patience_s: float) -> Node:
                 raise
             # The Redis went again, or still loads what it holds.
             logger.warning("head does not start yet", extra={"cause": exc.message})
-            await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(again.failed())
 
 
-async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, pause_s: float = 1.0) -> None:
+async def wait_for(store: GcsStore, patience_s: float = _REDIS_S, delays: Delays = _DELAYS) -> None:
     """Wait for the Redis, which may be starting as well.
 
     Raises:
         CarawayError: it cannot be reached for so long.
     """
-    deadline = time.monotonic() + patience_s
-    is_first = True
+    deadline, again = time.monotonic() + patience_s, Backoff(delays)
     while True:
         try:
             return await asyncio.to_thread(store.require)
         except CarawayError as exc:
-            if time.monotonic() + pause_s > deadline:
+            is_first, delay_s = not again.failures, again.failed()
+            if time.monotonic() + delay_s > deadline:
                 raise
             if is_first:
                 at_most_s = None if patience_s == math.inf else patience_s
                 logger.warning(
                     "waits for the Redis", extra={"at_most_s": at_most_s, "cause": exc.message}
                 )
-            is_first = False
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(delay_s)
 
 
 def _require_free(address: Address) -> None:

@@ -13,7 +13,7 @@ from caraway_cluster import plan as plans
 from caraway_cluster.child import Child
 from caraway_cluster.folder import ClusterFolder, ClusterStatus
 from caraway_cluster.plan import ClusterPlan
-from caraway_core import ray_nodes
+from caraway_core import ray_nodes, tasks
 from caraway_core.errors import CarawayError
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ class Keeper:
         self._wanted = folder.wanted()
         self._children: dict[str, Child] = {}
         self._keeping: dict[str, asyncio.Task[None]] = {}
+        self._tasks = tasks.Tasks()
         self._said: dict[str, str] = {}
         self._stopping = asyncio.Event()
         self._started = time.monotonic()
@@ -135,13 +136,13 @@ class Keeper:
         child = Child(self._wanted, member, self._folder, self._tell)
         before = self._keeping.get(name)
         self._children[name] = child
-        keeping = self._keeping[name] = asyncio.ensure_future(_after(before, child))
-        keeping.add_done_callback(self._note)
+        self._keeping[name] = self._tasks.spawn(
+            _after(before, child), "keep a process", self._note, child=name
+        )
 
-    def _note(self, keeping: asyncio.Task[None]) -> None:
-        if not keeping.cancelled() and (exc := keeping.exception()) is not None:
-            logger.error("a process is kept no longer; everything ends", exc_info=exc)
-            self._stopping.set()
+    def _note(self, _failure: BaseException) -> None:
+        logger.error("a process is kept no longer; everything ends")
+        self._stopping.set()
 
     def _remove(self, name: str) -> None:
         child, keeping = self._children[name], self._keeping[name]
@@ -153,7 +154,7 @@ class Keeper:
                 del self._children[name]
             self._tell()
 
-        self._keeping[name] = asyncio.ensure_future(leave())
+        self._keeping[name] = self._tasks.spawn(leave(), "end a process", child=name)
 
     async def _end(self) -> None:
         """Executors first, which drain; the head last, without which nothing can leave well."""
@@ -164,7 +165,7 @@ class Keeper:
 
     async def _pause(self) -> bool:
         """Wait a moment; True if told to stop."""
-        stopping = asyncio.ensure_future(self._stopping.wait())
+        stopping = tasks.begin(self._stopping.wait())
         await asyncio.wait((stopping,), timeout=_CHECK_S)
         stopping.cancel()
         return self._stopping.is_set()

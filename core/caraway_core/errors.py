@@ -12,6 +12,7 @@ CarawayError
 ├── ShuttingDownError        work that arrived after the process began to stop
 ├── ExecutorLostError        an executor is gone or does not answer
 ├── NotDistributableError    a statement that turns out to be one that runs whole
+├── PlanLostError            the planner of a statement under way is gone
 ├── PartLostError            a table of an exchange is gone with the executor that made it
 ├── CatalogMovedError        a task names a version of the catalog that the executor has not
 ├── StateAwayError           the state store does not answer; come back after `retry_after_s`
@@ -27,6 +28,7 @@ CarawayError
     ├── SourceNotReadError       sources were to answer, and none of them is read
     ├── MovedOnError             rows to change were changed meanwhile; run it again
     ├── QueryForbiddenError      the caller may not do this
+    ├── StatementRefusedError    it ended the engine before, and is refused for a while
     ├── QueryTimeoutError        the time limit passed
     ├── QueryCancelledError      somebody cancelled it
     ├── OverloadedError          the queue is full; come back after `retry_after_s`
@@ -156,6 +158,10 @@ class NotDistributableError(CarawayError):
     """A statement cannot be cut, which showed only while it was; it can still run whole."""
 
 
+class PlanLostError(CarawayError):
+    """The planner of a statement under way is gone; plan the statement again."""
+
+
 class PartLostError(CarawayError):
     """A table of an exchange is gone; the task that made it must run again."""
 
@@ -237,6 +243,10 @@ class MovedOnError(QueryError):
 
 class QueryForbiddenError(QueryError):
     """The caller may not run this statement."""
+
+
+class StatementRefusedError(QueryError):
+    """The statement ended the engine too often, and is refused for a while."""
 
 
 class QueryTimeoutError(QueryError):

@@ -11,8 +11,10 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
+from caraway_core import tasks
 from caraway_core.settings import Address
 
 logger = logging.getLogger(__name__)
@@ -36,11 +38,13 @@ def bound(
     """
 
     def end() -> None:
-        _wait(within_s, head, gone_s, last_s)
-        logger.warning("the process did not end by itself", extra={"within_s": within_s})
-        logging.shutdown()
-        sys.stdout.flush()
-        os._exit(code)
+        try:
+            _wait(within_s, head, gone_s, last_s)
+            logger.warning("the process did not end by itself", extra={"within_s": within_s})
+            logging.shutdown()
+            sys.stdout.flush()
+        finally:
+            os._exit(code)  # Nothing else ends the process if this thread fails.
 
     threading.Thread(target=end, name="bounded-end", daemon=True).start()
 
@@ -58,7 +62,7 @@ def _wait(within_s: float, head: Address | None, gone_s: float, last_s: float) -
 
 
 async def unless_gone(
-    work: Awaitable[object],
+    work: Coroutine[Any, Any, object],
     head: Address,
     answers: Callable[[Address], bool] | None = None,
     for_s: float = _GONE_S,
@@ -68,7 +72,7 @@ async def unless_gone(
     A cluster that is deleted has nobody left to finish anything for. A head that is only replaced
     may cost the work of the moment, which is then run again elsewhere.
     """
-    working = asyncio.ensure_future(work)
+    working = tasks.begin(work)
     probe = answers or listens
     last = time.monotonic()
     try:

@@ -17,12 +17,17 @@ SOURCES: Mapping[str, str] = {
     "memory": "caraway_plugins.sources.memory:Memory",
     "cdc": "caraway_plugins.changes.pushed:Pushed",
     "debezium": "caraway_plugins.changes.kafka.table:KafkaTable",
-    "postgres": "caraway_plugins.changes.postgres.table:PostgresTable",
+    "delta": "caraway_plugins.sources.delta:DeltaSource",
+    "postgres": "caraway_plugins.sources.postgres.source:PostgresSource",
 }
 
 CHANGE_SOURCES: Mapping[str, str] = {
     "debezium": "caraway_plugins.changes.kafka.source:KafkaChanges",
     "postgres": "caraway_plugins.changes.postgres.source:PostgresChanges",
+}
+
+REMOTE_READERS: Mapping[str, str] = {
+    "postgres": "caraway_plugins.sources.postgres.reader:PostgresReader",
 }
 
 SECRET_STORES: Mapping[str, str] = {
@@ -51,8 +56,14 @@ RESULT_PLACES: Mapping[str, str] = {
 }
 
 EXECUTORS: Mapping[str, str] = {
+    "engine-process": "caraway_executor.engines.isolated:IsolatedExecutor",
     "in-process": "caraway_executor.local:LocalExecutor",
+    "scheduler": "caraway_executor.engines.planner:IsolatedPlanner",
     "worker": "caraway_executor.worker:Worker",
+}
+
+ENGINES: Mapping[str, str] = {
+    "fork-server": "caraway_executor.engines.starting:ForkServer",
 }
 
 FLEETS: Mapping[str, str] = {
@@ -81,7 +92,9 @@ EXTRAS: Mapping[str, str] = {
     "caraway_plugins.changes.kafka.source": "changes",
     "caraway_plugins.changes.kafka.table": "changes",
     "caraway_plugins.changes.postgres.source": "changes",
-    "caraway_plugins.changes.postgres.table": "changes",
+    "caraway_plugins.sources.delta": "delta",
+    "caraway_plugins.sources.postgres.reader": "postgres",
+    "caraway_plugins.sources.postgres.source": "postgres",
     "caraway_plugins.stores.redis": "cluster",
     "caraway_scheduler": "runtime",
     "caraway_scheduler.dispatch.ray_fleet": "cluster",

@@ -109,6 +109,10 @@ class FilesTable:
     schema: pa.Schema
     scans: tuple[FileScan, ...]
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(scan.size_bytes for scan in self.scans)
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryTable:
@@ -163,10 +167,59 @@ class StoredTable:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoteColumn:
+    """A column of a table in a database.
+
+    `is_comparable` says that the database compares, orders and groups its values as the engine
+    does. `is_text` says that it is read as text, because the driver has no other form for it.
+    """
+
+    name: str
+    type: pa.DataType
+    is_comparable: bool = False
+    is_text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteSplit:
+    """The rows of a remote table whose key is at least `low` and less than `high`."""
+
+    column: str
+    low: int | None
+    high: int | None
+    size_bytes: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.column} {self.low} {self.high}"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTable:
+    """A table that a database keeps and that is read there, statement by statement.
+
+    `reader` is a name of `registry.REMOTE_READERS`; `login` may hold secrets, so it is never
+    printed. `splits` are parts that can be read by themselves; none means that there is only one.
+    """
+
+    schema: pa.Schema
+    reader: str
+    relation: tuple[str, ...]
+    columns: tuple[RemoteColumn, ...]
+    login: Mapping[str, str] = field(repr=False)
+    size_bytes: int = 0
+    splits: tuple[RemoteSplit, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return f"{self.reader} table '{'.'.join(self.relation)}'"
+
+
+@dataclass(frozen=True, slots=True)
 class ViewTable:
     """A name for a query over other tables."""
 
     sql: str
 
 
-TableSpec = FilesTable | MemoryTable | StoredTable | ViewTable
+TableSpec = FilesTable | MemoryTable | RemoteTable | StoredTable | ViewTable

@@ -6,16 +6,20 @@ without end. Use `Tasks` for work that nobody awaits, and `begin` for work that 
 
 import asyncio
 import logging
-import random
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
+
+from caraway_core import backoff
+from caraway_core.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 FAILURES: Counter[str] = Counter()
 """How often background tasks of this process failed, by the kind of their work."""
 OnFailure = Callable[[BaseException], None]
-_LONGEST_PAUSE_S = 60.0
+_DELAYS = backoff.USUAL
+_STEADY_S = 60.0
+"""Work that ran for this long starts again with the first wait."""
 _Result = TypeVar("_Result")
 
 
@@ -41,7 +45,7 @@ class Tasks:
 
         def ended(task: "asyncio.Task[_Result]") -> None:
             self._tasks.discard(task)
-            if not task.cancelled() and (exc := task.exception()) is not None:
+            if (exc := _failure(task)) is not None:
                 note(exc, kind, on_failure, fields=fields)
 
         task.add_done_callback(ended)
@@ -71,9 +75,9 @@ class Tasks:
         await self.ended()
 
 
-def begin(work: Coroutine[Any, Any, _Result]) -> "asyncio.Task[_Result]":
+def begin(work: Coroutine[Any, Any, _Result], kind: str = "") -> "asyncio.Task[_Result]":
     """Run work that the caller awaits; a failure after the caller left is not reported."""
-    task = asyncio.get_running_loop().create_task(work)
+    task = asyncio.get_running_loop().create_task(work, name=kind or None)
     task.add_done_callback(retrieve)
     return task
 
@@ -88,6 +92,23 @@ def is_cancelled() -> bool:
     """Whether this very task is cancelled, and not only something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def ends(exc: BaseException) -> bool:
+    """Tell if an exception ends this task or the process; all others are failures.
+
+    A source may itself raise CancelledError, and a panic of native code is no `Exception`.
+    """
+    if isinstance(exc, asyncio.CancelledError):
+        return is_cancelled()
+    return isinstance(exc, KeyboardInterrupt | SystemExit | GeneratorExit)
+
+
+def _failure(task: "asyncio.Task[Any]") -> BaseException | None:
+    if not task.cancelled():
+        return task.exception()
+    # No one cancelled the task: its own work raised CancelledError.
+    return None if task.cancelling() else asyncio.CancelledError("raised by the work itself")
 
 
 def note(
@@ -110,11 +131,6 @@ def note(
             logger.exception("a failure could not be reported", extra=extra)
 
 
-def pause_s(failures: int) -> float:
-    """Return the back-off after so many failures: 1, 2, 4 ... 60 s, spread by up to a fifth."""
-    return float(min(2.0 ** (failures - 1), _LONGEST_PAUSE_S)) * (1 + random.random() / 5)
-
-
 async def _kept(
     work: Callable[[], Coroutine[Any, Any, None]],
     kind: str,
@@ -122,17 +138,19 @@ async def _kept(
     fields: Mapping[str, object],
 ) -> None:
     loop = asyncio.get_running_loop()
-    failures, last = 0, ""
+    again, last = Backoff(_DELAYS), ""
     while True:
         began_s = loop.time()
         try:
             return await work()
-        except Exception as exc:
-            if loop.time() - began_s > _LONGEST_PAUSE_S:
-                failures, last = 0, ""
-            failures += 1
+        except BaseException as exc:
+            if ends(exc):
+                raise
+            if loop.time() - began_s > _STEADY_S:
+                again.succeeded()
+                last = ""
             # Once for each cause: the same one may come back every minute for days.
             cause = f"{type(exc).__name__}: {exc}"
             note(exc, kind, on_failure, is_logged=cause != last, fields=fields)
             last = cause
-        await asyncio.sleep(pause_s(failures))
+        await asyncio.sleep(again.failed())

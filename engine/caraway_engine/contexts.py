@@ -2,30 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 
 from caraway_core.ids import TableName
 from caraway_engine import spilling
+from caraway_engine.settings import EngineSettings
 
 CATALOG = "caraway"
 PUBLIC = "public"
 _MOST_RESERVED_BYTES = 10 * 1024 * 1024
 _PRODUCTS_SHARE = 0.25
 """Of the memory limit: products have a pool of their own, so that they starve nothing else."""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
-    """Bounds of one process's engine. `memory_limit_bytes` None means no limit."""
-
-    target_partitions: int
-    memory_limit_bytes: int | None = None
-    temp_directory: Path | None = None
-    spill_compression: str = "zstd"
-    chunks_directory: Path | None = None
-    """Takes copies of stored chunks that lie elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

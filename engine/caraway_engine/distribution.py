@@ -12,11 +12,13 @@ from substrait.plan_pb2 import Plan
 from caraway_core.ids import TableName
 from caraway_core.partitions import matching
 from caraway_core.partitions.keys import Bucket
-from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec
+from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec
 from caraway_engine import coercion, plan_facts, pruning
 from caraway_engine.plan_facts import Operation, PlanFacts
-from caraway_engine.stages import Buckets, TableFacts, safety, widest_reads
+from caraway_engine.remote import unfolding
+from caraway_engine.stages import Buckets, TableFacts, safety
 from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.planner import widest_reads
 from caraway_engine.stages.relations import kind, table_name, walk
 
 
@@ -65,7 +67,7 @@ def analyse(
     else:
         optimized = optimized or dataframe.optimized_logical_plan()
         scans = plan_facts.optimized(optimized, facts).scans
-        plan, objection = _cut(context, optimized, facts.uncut, specs)
+        plan, objection = _cut(context, optimized, facts.uncut, specs, scans)
         schema = coercion.of_optimized(context, optimized, schema)
     return Analysis(
         schema,
@@ -97,6 +99,7 @@ def _cut(
     optimized: Any,
     uncut: str | None,
     specs: Mapping[TableName, TableSpec],
+    scans: frozenset[TableName],
 ) -> tuple[Plan | None, str | None]:
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
@@ -104,6 +107,12 @@ def _cut(
         return None, f"it cannot be written as a plan ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
     plan.ParseFromString(encoded)
+    if any(isinstance(specs.get(name), RemoteTable) for name in scans):
+        # The engine cannot filter remote tables by constants, as it would find in their reads.
+        root = plan.relations[0].root
+        root.input.CopyFrom(unfolding.unfolded(root.input))
+        if any(isinstance(specs.get(name), FilesTable) for name in scans):
+            return None, "tables of databases and files are read together"
     objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
     return (None, objection) if objection else (plan, None)
 
@@ -120,6 +129,8 @@ def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
 def _is_shareable(spec: TableSpec | None) -> bool:
     if isinstance(spec, FilesTable):
         return len(spec.scans) == 1
+    if isinstance(spec, RemoteTable):
+        return len(spec.splits) > 1
     return isinstance(spec, StoredTable)
 
 
@@ -166,11 +177,11 @@ def facts(
             _buckets(spec),
         )
         for name, spec in specs.items()
-        if isinstance(spec, FilesTable | StoredTable)
+        if isinstance(spec, FilesTable | RemoteTable | StoredTable)
     }
 
 
-def _buckets(spec: FilesTable | StoredTable) -> Buckets | None:
+def _buckets(spec: FilesTable | RemoteTable | StoredTable) -> Buckets | None:
     if not isinstance(spec, StoredTable):
         return None
     group = matching.colocation(spec.cut, spec.schema)
@@ -181,14 +192,14 @@ def _buckets(spec: FilesTable | StoredTable) -> Buckets | None:
     return Buckets(group, spec.schema.get_field_index(term.column))
 
 
-def _size(spec: FilesTable | StoredTable) -> int:
+def _size(spec: FilesTable | RemoteTable | StoredTable) -> int:
+    if isinstance(spec, RemoteTable):
+        return spec.size_bytes
     parts = spec.scans if isinstance(spec, FilesTable) else spec.chunks
     return sum(each.size_bytes for each in parts)
 
 
-def _is_divisible(spec: FilesTable | StoredTable) -> bool:
+def _is_divisible(spec: FilesTable | RemoteTable | StoredTable) -> bool:
+    if isinstance(spec, RemoteTable):
+        return len(spec.splits) > 1
     return len(spec.scans) == 1 if isinstance(spec, FilesTable) else len(spec.chunks) > 1
-
-
-def memory_tables(specs: Mapping[TableName, TableSpec]) -> frozenset[TableName]:
-    return frozenset(name for name, spec in specs.items() if isinstance(spec, MemoryTable))

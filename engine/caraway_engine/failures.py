@@ -1,7 +1,7 @@
 """Turns what the engine raises into errors that say what failed and what to do.
 
-The engine's Python errors carry only text, so the text decides. Here are those that need to know
-the tables, the settings or the caller; `engine_errors` words all others.
+`engine_messages` tells them by their texts. Here are those that need to know the tables, the
+settings or the caller; `engine_errors` words all others.
 """
 
 import difflib
@@ -20,42 +20,22 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_engine import engine_errors, type_words
+from caraway_engine import engine_messages as messages
 from caraway_engine.engine_errors import Fault
-from caraway_engine.known_faults.sums import OVERFLOW
+from caraway_engine.remote import failing
 
 logger = logging.getLogger(__name__)
 _LONGEST_CAUSE = 4_000
-
-_BACKTRACE = re.compile(r"\n\nbacktrace:.*", re.DOTALL)
-_HINT = re.compile(r"\.?\s*This (issue was|was) likely caused by a bug in DataFusion.*", re.DOTALL)
-_MISSING_TABLE = re.compile(r"table '(?P<name>[^']+)' not found")
-_MISSING_FIELD = re.compile(
-    r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']+)'\?)?\s*"
-    r"(?P<case>Column names are case sensitive\.[^\n]*)?\s*"
-    r"(?:Valid fields are (?P<valid>.*?)\.?)?\s*$",
-    re.DOTALL,
-)
-_REFUSED = re.compile(r"(?P<kind>DDL|DML|Statement) not supported: (?P<what>.*)")
-# Errors of casts that say that a number is too large: some stand in guards that users never see.
-_TOO_LARGE = re.compile(
-    r"Cast error: (?:value of (?P<value>-?\d+) is out of range (?P<type>U?Int\d+)"
-    r"|Can't cast value (?P<other>-?[\d.e+]+) to type (?P<narrow>U?Int\d+)"
-    r"|Cannot cast string '" + OVERFLOW + r" in (?P<what>[A-Za-z ]+?) -?[\d.]*')"
-)
 _MOST_NAMES = 12
-
-_DISK_FULL = re.compile(
-    r"No space left on device|Disk quota exceeded|File too large"
-    r"|during the spilling process has exceeded"
-)
-_ASKED_FOR = re.compile(r"allocate additional ([\d.]+ [KMGT]?B)")
-_GONE = re.compile(r"not found|No such file", re.IGNORECASE)
 
 
 def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
     """Return our error for one that the engine raised while planning or while running."""
-    text = _HINT.sub("", _BACKTRACE.sub("", str(exc))).strip()
-    if _DISK_FULL.search(text):
+    text = messages.BACKTRACE.pattern.sub("", str(exc))
+    text = messages.BUG_HINT.pattern.sub("", text).strip()
+    if (remote := failing.found(text)) is not None:
+        return remote
+    if messages.find(messages.DISK_FULL, text):
         return DiskFullError(
             "the disk for rows that do not fit in memory is full. Free or add space there (see "
             "`runtime.query.temp_directory` in the manifest), raise `runtime.query.memory_limit`, "
@@ -64,15 +44,15 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
     for recognise in (_refused, _out_of_memory, _syntax, _missing_table, _missing_field):
         if error := recognise(text, tables):
             return error
-    if too_large := _TOO_LARGE.search(text):
-        return _overflow(too_large)
+    if error := _overflow(text):
+        return error
     told = engine_errors.read(text)
     match told.fault:
         case Fault.SOURCE:
             return _source_error(told.message)
         case Fault.STATEMENT:
             return InvalidQueryError(told.message)
-    if planning or "was not provided a value" in text:
+    if planning or messages.NO_VALUE.find(text):
         return InvalidQueryError(told.message or "the statement cannot be planned")
     # What went wrong inside is for those who look after the engine.
     logger.error("the engine failed", extra={"cause": text[:_LONGEST_CAUSE]})
@@ -82,12 +62,14 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
     )
 
 
-def _overflow(found: re.Match[str]) -> QueryError:
-    if found["what"]:
+def _overflow(text: str) -> QueryError | None:
+    if found := messages.SUM_TOO_LARGE.find(text):
         what = f"the {found['what']} is too large for its type"
+    elif found := messages.find(messages.TOO_LARGE, text):
+        type_ = type_words.NAMES.get(found["type"], found["type"])
+        what = f"the number {found['value']} does not fit the type {type_}"
     else:
-        type_, value = found["type"] or found["narrow"], found["value"] or found["other"]
-        what = f"the number {value} does not fit the type {type_words.NAMES.get(type_, type_)}"
+        return None
     return InvalidQueryError(
         f"overflow: {what}; cast what is computed to DECIMAL(38, 0) or DOUBLE first, "
         "such as sum(CAST(x AS DECIMAL(38, 0)))"
@@ -95,7 +77,7 @@ def _overflow(found: re.Match[str]) -> QueryError:
 
 
 def _source_error(plain: str) -> QueryError:
-    if _GONE.search(plain):
+    if messages.find(messages.GONE, plain):
         return ExecutionError(
             f"a file of a dataset is gone: {plain}. It was removed while the query read it; "
             "run the query again, or check the dataset with GET /v1/datasets?status=true."
@@ -107,7 +89,7 @@ def _source_error(plain: str) -> QueryError:
 
 
 def _refused(text: str, tables: Iterable[str]) -> QueryError | None:
-    match = _REFUSED.search(text)
+    match = messages.find(messages.REFUSED, text)
     if not match:
         return None
     what = match["what"].splitlines()[0].strip()
@@ -129,11 +111,12 @@ def _statement_words(kind: str) -> str:
 
 
 def _out_of_memory(text: str, tables: Iterable[str]) -> QueryError | None:
-    if "Resources exhausted" not in text:
+    if not messages.EXHAUSTED.find(text):
         return None
-    asked = _ASKED_FOR.search(text)
-    detail = f" (it asked for {asked[1]} more)" if asked else ""
-    hint = " A join keeps its smaller side in memory." if "JoinInput" in text else ""
+    asked = messages.ASKED_FOR.find(text)
+    detail = f" (it asked for {asked['size']} more)" if asked else ""
+    is_join = messages.JOIN_INPUT.find(text) is not None
+    hint = " A join keeps its smaller side in memory." if is_join else ""
     return OutOfMemoryQueryError(
         f"the query needs more memory than it may use{detail}.{hint} Select fewer columns or "
         "rows, or raise `runtime.query.memory_limit` in the manifest (on executors `--memory`)."
@@ -141,16 +124,15 @@ def _out_of_memory(text: str, tables: Iterable[str]) -> QueryError | None:
 
 
 def _syntax(text: str, tables: Iterable[str]) -> QueryError | None:
-    match = re.search(r'(?:ParserError|TokenizerError|RecursionLimitExceeded)\("?(.*?)"?\)$', text)
-    if not match:
-        if "RecursionLimitExceeded" in text:
-            return InvalidQueryError("the statement is nested too deeply to parse")
-        return None
-    return InvalidQueryError(f"syntax error: {match[1]}")
+    if match := messages.find(messages.SYNTAX, text):
+        return InvalidQueryError(f"syntax error: {match['why']}")
+    if messages.TOO_DEEP.find(text):
+        return InvalidQueryError("the statement is nested too deeply to parse")
+    return None
 
 
 def _missing_table(text: str, tables: Iterable[str]) -> QueryError | None:
-    match = _MISSING_TABLE.search(text)
+    match = messages.MISSING_TABLE.find(text)
     if not match:
         return None
     name = match["name"].removeprefix("caraway.").removeprefix("public.")
@@ -159,7 +141,7 @@ def _missing_table(text: str, tables: Iterable[str]) -> QueryError | None:
 
 
 def _missing_field(text: str, tables: Iterable[str]) -> QueryError | None:
-    match = _MISSING_FIELD.search(text)
+    match = messages.MISSING_FIELD.find(text)
     if not match:
         return None
     name = match["name"].strip()

@@ -6,14 +6,13 @@ and finds no memory that the partitions have left. One partition has nothing to 
 
 from typing import Any
 
+from caraway_engine import engine_messages
 from caraway_engine.contexts import Contexts
-
-_EXHAUSTED = "Resources exhausted"
 
 
 def may_help(exc: BaseException) -> bool:
     """Tell whether a failure is one of memory."""
-    return isinstance(exc, Exception) and _EXHAUSTED in str(exc)
+    return isinstance(exc, Exception) and engine_messages.EXHAUSTED.find(exc) is not None
 
 
 def start(contexts: Contexts, dataframe: Any) -> Any:

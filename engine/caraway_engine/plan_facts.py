@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Write
+from caraway_core.protocols.dispatch import DELETE, UPDATE, Write
 from caraway_engine import plan_nodes, subplans
 from caraway_engine.plan_nodes import Clauses, HiddenError, Node, Part
 
@@ -22,10 +22,6 @@ VOLATILE = frozenset(
     {"now", "random", "uuid", "current_date", "current_time", "input_file_name", "file_row_index"}
 )
 """The functions whose value depends on more than their arguments, by their own names."""
-
-
-INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
-"""The names of writes as the engine has them."""
 
 
 class Operation(Enum):

@@ -18,12 +18,13 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement, Write
+from caraway_core.sqltext import placeholders
 from caraway_engine import (
+    bounds,
     coercion,
     distribution,
     frugal,
     known_faults,
-    placeholders,
     plan_facts,
     scalars,
     statements,
@@ -35,6 +36,7 @@ from caraway_engine.plan_facts import Operation, PlanFacts
 from caraway_engine.plans import KeptPlans, Plan, Startable
 from caraway_engine.positions import Positions, Showable
 from caraway_engine.registered import READ_ONLY, Registered
+from caraway_engine.remote import answered
 from caraway_engine.versions import Shown, Views
 
 _LISTINGS = frozenset(
@@ -52,6 +54,7 @@ class StatementPlanner:
         self._contexts = registered.contexts
         self._kept = KeptPlans()
         self._schemas = KnownSchemas()
+        self._answered = answered.AnsweredPlans(registered)
         self._positions = Positions(registered.scratch, registered.views)
 
     def startable(self, statement: Statement) -> Startable:
@@ -68,6 +71,9 @@ class StatementPlanner:
         self._versions.fill(plan.stored, plan.views)
         try:
             schema = self._schema(plan)
+            if not shown and self._registered.reads_remote(plan.facts):
+                with viewing.limits_of(statement):
+                    return self._answered.startable(plan, schema)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         again = partial(frugal.start, self._contexts, plan.dataframe)
@@ -96,6 +102,9 @@ class StatementPlanner:
                 specs=self._registered.snapshot.tables,
             )
             analysis = replace(analysis, tables=analysis.tables | plan.stored)
+            if analysis.plan is not None and self._registered.reads_remote(plan.facts):
+                with viewing.limits_of(statement):
+                    analysis = self._answered.refined(plan, analysis)
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         self._kept.note_analysis(plan, analysis)
@@ -221,6 +230,7 @@ class StatementPlanner:
         """Plan a statement in a form in which no known fault of the engine shows."""
         found = placeholders.find(statement.sql)
         found.check(statement.parameters)
+        bounds.check(found.sql, statement.parameters, self._registered.sizes)
         return known_faults.planned(
             self._contexts.main,
             found.sql,

@@ -44,13 +44,15 @@ class Plan:
 class Startable:
     """A plan whose rows are in memory, and how its stream is begun.
 
-    `start_again` begins one that takes less memory, if the plan may run a second time.
+    `start_again` begins one that takes less memory, if the plan may run a second time. While it
+    runs, threads of the engine may wait for a database, where `is_waiting`.
     """
 
     plan: Plan
     schema: pa.Schema
     start: Callable[[], Any]
     start_again: Callable[[], Any] | None = None
+    is_waiting: bool = False
 
 
 class KeptPlans:

@@ -1,6 +1,7 @@
 """The tables and views of one snapshot, as the contexts of a session have them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -11,8 +12,16 @@ from caraway_core.errors import CarawayError, InvalidQueryError, QueryError, Tab
 from caraway_core.ids import TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
 from caraway_core.protocols.dispatch import CatalogSnapshot
-from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec, ViewTable
+from caraway_core.tables import (
+    FilesTable,
+    MemoryTable,
+    RemoteTable,
+    StoredTable,
+    TableSpec,
+    ViewTable,
+)
 from caraway_engine import (
+    bounds,
     contexts,
     failures,
     fragments,
@@ -24,14 +33,19 @@ from caraway_engine import (
     tables,
     viewing,
 )
-from caraway_engine.contexts import CATALOG, PUBLIC, Contexts, EngineSettings, Pools
+from caraway_engine.contexts import CATALOG, PUBLIC, Contexts, Pools
 from caraway_engine.held import Chunks, NoChunks
 from caraway_engine.plan_facts import PlanFacts
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.table_schemas import TableSchema
 from caraway_engine.versions import Versions
 
+logger = logging.getLogger(__name__)
 _INPUTS = f"{INPUT_SCHEMA}."
+_DEFECTS = (AssertionError, AttributeError, LookupError, NameError, RecursionError, TypeError)
+"""Defects of our own code: their texts do not help users."""
+Note = Callable[[TableName | None], None]
 READ_ONLY = SQLOptions().with_allow_ddl(False).with_allow_dml(False).with_allow_statements(False)
 
 
@@ -63,6 +77,7 @@ class Registered:
         self.unmeasured = _unmeasured(snapshot.tables)
         self._null_safe: set[TableName] = set()
         """The views that hold IS NOT DISTINCT FROM."""
+        self.sizes = bounds.ViewSizes()
         self.contexts = Contexts(settings, measured=not self.unmeasured, pools=pools)
         for context in self.contexts:
             context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
@@ -71,10 +86,14 @@ class Registered:
         self._view_reads: dict[TableName, frozenset[TableName]] = {}
 
     def install(
-        self, previous: Sequence["Registered"], versions: Iterable[stored.Version]
+        self,
+        previous: Sequence["Registered"],
+        versions: Iterable[stored.Version],
+        note: Note,
     ) -> dict[TableName, str]:
         """Register what has changed since the first of `previous`, and take the rest over.
 
+        `note` is told of each view before it is planned, since that may end the process.
         Returns why some of the tables could not be registered.
         """
         failed: dict[TableName, str] = {}
@@ -96,11 +115,10 @@ class Registered:
                 continue
             try:
                 self._add_table(name, spec, [each[name] for each in kept if name in each])
-            except CarawayError as exc:
-                failed[name] = exc.message
-            except Exception as exc:
-                failed[name] = failures.translate(exc, tables=(), planning=True).message
-        failed.update(self._add_views(views))
+            except BaseException as exc:
+                failed[name] = self._refusal(name, exc)
+        failed.update(self._add_views(views, note))
+        note(None)
         self.failed = frozenset(failed)
         return failed
 
@@ -130,6 +148,7 @@ class Registered:
         self.views.update((name, each) for name, each in base.views.items() if name not in gone)
         self._view_reads = {name: reads for name, (_, reads) in self.views.items()}
         self._null_safe = base._null_safe - gone
+        self.sizes = base.sizes.without(gone)
         self._stores = dict(base._stores)
         self.versions.by_name.update(
             (name, version) for name, version in base.versions.by_name.items() if name not in gone
@@ -156,6 +175,11 @@ class Registered:
         if not self.versions.by_name or facts.is_only_described:
             return frozenset()
         return self._reads(facts) & self.versions.by_name.keys()
+
+    def reads_remote(self, facts: PlanFacts) -> bool:
+        """Tell if a plan reads tables that databases keep, also behind views."""
+        tables = self.snapshot.tables
+        return any(isinstance(tables.get(name), RemoteTable) for name in self._reads(facts))
 
     def files(self, facts: PlanFacts) -> presence.SingleFiles:
         """Return the files that must be there for a plan, also behind views."""
@@ -219,7 +243,7 @@ class Registered:
     def _add_table(
         self,
         name: TableName,
-        spec: FilesTable | MemoryTable,
+        spec: FilesTable | MemoryTable | RemoteTable,
         kept: Iterable[tuple[TableSpec, Table]],
     ) -> None:
         if isinstance(spec, FilesTable):
@@ -230,17 +254,31 @@ class Registered:
         same = next((table for made_of, table in kept if made_of == spec), None)
         self._register(name, spec, tables.build_table(spec) if same is None else same)
 
+    def _refusal(self, name: TableName, exc: BaseException) -> str:
+        """Return the reason why a table cannot be registered; other tables are not affected."""
+        if isinstance(exc, CarawayError):
+            return exc.message
+        if isinstance(exc, OSError) and exc.strerror:
+            return f"its files cannot be read: {exc.strerror}"
+        if isinstance(exc, Exception) and not isinstance(exc, _DEFECTS):
+            return failures.translate(exc, tables=(), planning=True).message
+        if isinstance(exc, KeyboardInterrupt | SystemExit):
+            raise exc
+        logger.error("a table cannot be made", exc_info=exc, extra={"table": name})
+        return "its table cannot be made, for a reason that is in the log of the engine"
+
     def _register(self, name: TableName, spec: TableSpec, table: Table) -> None:
         schema, bare = contexts.place(name)
         self._schema(schema).register_table(bare, table)
         self.installed[name] = (spec, table)
 
-    def _add_views(self, views: Mapping[TableName, ViewTable]) -> dict[TableName, str]:
+    def _add_views(self, views: Mapping[TableName, ViewTable], note: Note) -> dict[TableName, str]:
         """Views may read views: keep going round while at least one more can be planned."""
         waiting = dict(views)
         while waiting:
             failed: dict[TableName, str] = {}
             for name, view in waiting.items():
+                note(name)
                 try:
                     self._add_view(name, view)
                 except QueryError as exc:
@@ -256,6 +294,7 @@ class Registered:
 
     def _add_view(self, name: TableName, view: ViewTable) -> None:
         try:
+            size = bounds.measured(view.sql, views=self.sizes)
             context = self.contexts.main
             null_safe = self.relations().null_safe
             with viewing.without_sources():
@@ -275,10 +314,15 @@ class Registered:
             if known_faults.is_null_safe(view.sql, null_safe):
                 self._null_safe.add(name)
             self._register(name, view, dataframe.into_view())
+            self.sizes.add(name, size)
             self._view_reads[name] = self._reads(facts)
             self.views[name] = framed.sql, self._view_reads[name]
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc
+
+
+def ignore(_view: TableName | None) -> None:
+    """Take note of nothing."""
 
 
 def _unmeasured(specs: Mapping[TableName, TableSpec]) -> frozenset[str]:

@@ -7,13 +7,14 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, ViewFacts, Write
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine import presence, shares, stored
-from caraway_engine.contexts import EngineSettings, Pools
+from caraway_engine.contexts import Pools
 from caraway_engine.distribution import Analysis
 from caraway_engine.held import Chunks
 from caraway_engine.lookups import Lookups
 from caraway_engine.planning import StatementPlanner
 from caraway_engine.plans import Startable
-from caraway_engine.registered import Registered
+from caraway_engine.registered import Note, Registered, ignore
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.streams import EngineStream
 from caraway_engine.task_plans import TaskPlanner
@@ -41,14 +42,18 @@ class Session:
         self.lookups = Lookups(snapshot.tables, self._statements.probed)
 
     def install(
-        self, *previous: "Session | None", versions: Iterable[stored.Version] = ()
+        self,
+        *previous: "Session | None",
+        versions: Iterable[stored.Version] = (),
+        note: Note = ignore,
     ) -> dict[TableName, str]:
         """Register every table; what is unchanged since one of `previous` is taken over.
 
         So are `versions` of accelerated datasets, some rows of which may be in memory already.
         Returns why some of the tables could not be registered.
         """
-        return self._registered.install([each._registered for each in previous if each], versions)
+        earlier = [each._registered for each in previous if each]
+        return self._registered.install(earlier, versions, note)
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
@@ -126,6 +131,7 @@ class Session:
             self._translate,
             plan.views,
             made.start_again,
+            is_waiting=made.is_waiting,
         )
 
     def _translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:

@@ -5,12 +5,12 @@ without one is run as any other.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from caraway_core.protocols.dispatch import Statement
-from caraway_engine import placeholders
+from caraway_core.sqltext import lexer, placeholders
 
 _LONGEST = 4_096
 _MOST_LITERALS = 64
@@ -23,21 +23,16 @@ _OTHERS = re.compile(
     r"|over)\b",
     re.IGNORECASE,
 )
-# What may hold or hide a literal's characters is consumed first.
-_TOKEN = re.compile(
-    r"""
-      (?P<text>'[^'\\]*(?:''[^'\\]*)*')(?!')
-    | "(?:[^"]++|"")*+"
-    | (?P<limit>\b(?:limit|offset)\s+\d+\b)
-    | \$(?P<bound>\w+)(?![\w$'"])
-    | ;\s*\Z
-    | [^\W\d]\w*(?P<prefix>['"])?
-    | (?P<number>(?:(?<=[=(,])\s*-)?(?<![\w.])\d{1,18}(?![\w.]))
-    | (?P<other>[\d\\$?:;`#@{}\[\]'"]|--|/\*)
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 _INSIDE = {int: "\x00i", str: "\x00s"}
+_PLAIN = frozenset({"word", "comma"})
+_LITERALS = frozenset({"text", "number", "placeholder"})
+_KEPT = frozenset("()=<>!+-*/%|&^~.")
+_BEFORE_COUNTS = ("limit", "offset")
+_SIGN = re.compile(r"[=(,]\s*-$")
+_LONGEST_NUMBER = 18
+# What a token in quotes touches may be a prefix of it, and what a number touches a part of it.
+_PREFIX = re.compile(r"[\w@#$'\"]")
+_TOUCHING = re.compile(r"[\w@#$'\".]")
 
 
 class _NoShapeError(Exception):
@@ -69,39 +64,66 @@ def of(statement: Statement) -> Shape | None:
     sql = statement.sql
     if len(sql) > _LONGEST or not _SELECT.match(sql) or "\x00" in sql or _OTHERS.search(sql):
         return None
-    values: list[int | str] = []
     try:
         if statement.parameters:
             found = placeholders.find(sql)
             found.check(statement.parameters)
             sql = found.sql
-        text = _TOKEN.sub(_taker(values, statement.parameters), sql)
+        shape = _marked(sql, statement.parameters)
     except Exception:  # Whatever is wrong with it, the ordinary way says so.
         return None
-    return Shape(text, tuple(values)) if 0 < len(values) <= _MOST_LITERALS else None
+    return shape if 0 < len(shape.values) <= _MOST_LITERALS else None
 
 
-def _taker(
-    values: list[int | str], parameters: Mapping[str, Any]
-) -> Callable[[re.Match[str]], str]:
-    def take(found: re.Match[str]) -> str:
-        match found.lastgroup:
-            case "text":
-                value: Any = found["text"][1:-1].replace("''", "'")
-            case "number":
-                value = int("".join(found["number"].split()))
-            case "bound":
-                value = parameters[found["bound"]]
-            case "prefix" | "other":
-                raise _NoShapeError
-            case _:
-                return found[0]
-        if type(value) not in _INSIDE or (type(value) is int and value not in _INTEGERS):
-            raise _NoShapeError
-        values.append(value)
-        return _INSIDE[type(value)]
+def _marked(sql: str, parameters: Mapping[str, Any]) -> Shape:
+    values: list[int | str] = []
+    pieces: list[str] = []
+    done = 0
+    for token in lexer.matches(sql):
+        kind = token.lastgroup or ""
+        if kind in _PLAIN:
+            continue
+        start, end = token.start(), token.end(kind)
+        if kind not in _LITERALS:
+            _check(kind != "comment" and (sql[start] in _KEPT or _stays(sql, kind, start, end)))
+        elif kind != "number" or not sql[done:start].rstrip().lower().endswith(_BEFORE_COUNTS):
+            _check(not _TOUCHING.match(sql, end) and not _TOUCHING.match(sql[start - 1 : start]))
+            start -= kind == "number" and _SIGN.search(sql, done, start) is not None
+            value = _value(kind, sql[start:end], parameters)
+            values.append(value)
+            pieces += sql[done:start], _INSIDE[type(value)]
+            done = end
+    return Shape("".join((*pieces, sql[done:])), tuple(values))
 
-    return take
+
+def _value(kind: str, text: str, parameters: Mapping[str, Any]) -> int | str:
+    """Return the value of a literal, or the one bound to a placeholder."""
+    value: Any
+    if kind == "placeholder":
+        value = parameters[text[1:]]
+    elif kind == "text":
+        _check("\\" not in text and text.count("'") % 2 == 0)
+        value = text[1:-1].replace("''", "'")
+    else:
+        digits = text.removeprefix("-")
+        _check(digits.isdigit() and len(digits) <= _LONGEST_NUMBER)
+        value = int(text)
+    _check(type(value) in _INSIDE and (type(value) is str or value in _INTEGERS))
+    checked: int | str = value
+    return checked
+
+
+def _stays(sql: str, kind: str, start: int, end: int) -> bool:
+    """Whether a token stays as it is: a name in quotes, or the `;` behind a statement."""
+    if kind == "name":
+        is_closed = sql.count('"', start, end) % 2 == 0
+        return sql[start] == '"' and is_closed and not _PREFIX.match(sql[start - 1 : start])
+    return kind == "end" and not sql[end:].strip()
+
+
+def _check(holds: bool) -> None:
+    if not holds:
+        raise _NoShapeError
 
 
 def _literal(value: int | str) -> str:

@@ -9,7 +9,7 @@ from datafusion import DataFrame, Expr, SessionConfig, SessionContext, col, lit
 from datafusion import functions as f
 from datafusion.catalog import Table
 
-from caraway_core.tables import FileScan, FilesTable, MemoryTable, TableSpec
+from caraway_core.tables import FileScan, FilesTable, MemoryTable, RemoteTable, TableSpec
 from caraway_engine import object_stores, scans
 
 _NAME = "scan_{}"
@@ -23,8 +23,12 @@ class _Read:
     rows: DataFrame
 
 
-def build_table(spec: FilesTable | MemoryTable) -> Table:
+def build_table(spec: FilesTable | MemoryTable | RemoteTable) -> Table:
     """Make a table of a spec; contexts that run queries over it need its object stores, too."""
+    if isinstance(spec, RemoteTable):
+        from caraway_engine.remote import datasets  # Here: pyarrow's datasets are slow to import.
+
+        return datasets.build(spec)
     context = _scratch()
     if isinstance(spec, MemoryTable):
         return _memory(context, spec)

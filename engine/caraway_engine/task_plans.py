@@ -1,6 +1,7 @@
 """Fragments to plans: what a task of a cluster runs, over its shares of tables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from datafusion.catalog import Table
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
-from caraway_core.tables import FilesTable
+from caraway_core.tables import FilesTable, RemoteTable
 from caraway_engine import (
     contexts,
     fragments,
@@ -25,6 +26,7 @@ from caraway_engine import (
 from caraway_engine.plan_facts import PlanFacts
 from caraway_engine.plans import Plan, Startable
 from caraway_engine.registered import Registered
+from caraway_engine.remote import natively
 from caraway_engine.statements import Effect
 from caraway_engine.stored import ChunksAwayError
 
@@ -50,6 +52,9 @@ class TaskPlanner:
         if table in self._versions:
             return self._versions.by_name[table].pieces()
         spec, made = self._registered.installed[table]
+        if isinstance(spec, RemoteTable):
+            parts = [shares.ListedFile(e.name, e.size_bytes, False) for e in spec.splits]
+            return tuple(parts) or None
         if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
             return None
         try:
@@ -76,8 +81,10 @@ class TaskPlanner:
     def _startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
         context = self._contexts.main
         found = self._versions.narrowed(task)
-        task, held = found.task, found.tables
+        task, held = found.task, dict(found.tables)
         tables = self._registered.snapshot.tables
+        task, remote = self._without_remote(task)
+        held = {**held, **remote}
         narrowed = self._whole_files.narrowed(task.plan, task.shares, tables)
         fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
         made = {**held, **files}
@@ -90,7 +97,7 @@ class TaskPlanner:
             dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
         schema = pa.schema(dataframe.schema())
         plain.check_same(schema, task.schema)
-        start = dataframe.execute_stream
+        start = partial(natively.start, dataframe, self._registered.scratch)
         again = partial(frugal.start, self._contexts, dataframe)
         if narrowed:
             whole_files.check_present(task.shares, made, context)
@@ -98,10 +105,30 @@ class TaskPlanner:
             shared = self._shared(context, dataframe, facts, task, inputs, held)
             start = partial(context.execute, shared, 0)
             again = partial(self._start_shared_again, dataframe, facts, task, inputs, held)
+        if remote:
+            from caraway_engine.remote import streams  # Here: few tasks need it.
+
+            start = partial(streams.LateStream, start)
         effect = Effect(written=None, reads_only_catalog=False)
         present = self._registered.files(facts)
         plan = Plan(dataframe, facts, effect, is_product, present, frozenset(), views=found.views)
         return Startable(plan, schema, start, None if is_product else again)
+
+    def _without_remote(self, task: Task) -> tuple[Task, Mapping[str, Table]]:
+        """Have a fragment read tables of its splits; returns the task without these shares.
+
+        Raises:
+            ExecutionError: the fragment does not read one of them.
+        """
+        tables = self._registered.snapshot.tables
+        remote = [each for each in task.shares if isinstance(tables.get(each.table), RemoteTable)]
+        if not remote:
+            return task, {}
+        narrowed = self._whole_files.narrowed(task.plan, remote, tables)
+        if narrowed is None:
+            raise sharing.unread(remote[0].table)
+        others = tuple(each for each in task.shares if each not in remote)
+        return replace(task, plan=narrowed.fragment, shares=others), narrowed.tables
 
     def _start_shared_again(
         self,

@@ -18,7 +18,7 @@ from datafusion.catalog import Table
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import FilesTable, MemoryTable, StoredTable, TableSpec
+from caraway_core.tables import FilesTable, MemoryTable, RemoteTable, StoredTable, TableSpec
 from caraway_engine import renaming, sharing, tables
 
 _CACHED_TABLES = 256
@@ -57,14 +57,17 @@ class WholeFiles:
         return Narrowed(renamed.fragment, made)
 
     def _table(self, share: Share, spec: TableSpec) -> Table:
-        assert isinstance(spec, FilesTable)
+        assert isinstance(spec, FilesTable | RemoteTable)
         paths = tuple(piece.path.removeprefix(_LOCAL) for piece in share.pieces)
         key = share.table, paths
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
                 return self._made[key]
-        table = tables.build_table(_of_paths(spec, paths))
+        if isinstance(spec, RemoteTable):
+            table = _of_splits(spec, paths)
+        else:
+            table = tables.build_table(_of_paths(spec, paths))
         with self._lock:
             self._made[key] = table
             if len(self._made) > _CACHED_TABLES:
@@ -116,15 +119,25 @@ def _name(table: TableName) -> str:
 
 
 def _is_plain(spec: TableSpec | None) -> bool:
-    return isinstance(spec, FilesTable | StoredTable)
+    return isinstance(spec, FilesTable | RemoteTable | StoredTable)
 
 
 def _is_whole(share: Share, spec: TableSpec | None) -> bool:
+    if isinstance(spec, RemoteTable):
+        return True
     if not isinstance(spec, FilesTable) or len(spec.scans) != 1:
         return False
     if spec.scans[0].partition_columns:
         return False
     return all(piece.start == 0 and piece.end == piece.size_bytes for piece in share.pieces)
+
+
+def _of_splits(spec: RemoteTable, names: tuple[str, ...]) -> Table:
+    if not names:
+        return tables.build_table(MemoryTable(spec.schema, spec.schema.empty_table()))
+    from caraway_engine.remote import datasets  # Here: pyarrow's datasets are slow to import.
+
+    return datasets.build(spec, [each for each in spec.splits if each.name in names])
 
 
 def _of_paths(spec: FilesTable, paths: tuple[str, ...]) -> FilesTable | MemoryTable:

@@ -12,10 +12,10 @@ from datafusion.plan import LogicalPlan
 from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement, Write
+from caraway_core.protocols.dispatch import DELETE, INSERT, UPDATE, Statement, Write
 from caraway_core.tables import FilesTable, StoredTable, TableSpec
 from caraway_engine import contexts, plan_facts, plan_nodes, subplans
-from caraway_engine.plan_facts import DELETE, INSERT, UPDATE, Operation, PlanFacts
+from caraway_engine.plan_facts import Operation, PlanFacts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 
 _TAKEN = frozenset({"DmlStatement", "Projection", "Filter", "TableScan", "SubqueryAlias"})

@@ -4,11 +4,13 @@ This is the one module of the executor that knows Ray.
 """
 
 import asyncio
+import logging
 import os
 import threading
 import time
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -39,14 +41,19 @@ from caraway_core.protocols.wire import InputShape, PackedPage, Standing
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
-from caraway_engine.contexts import EngineSettings
-from caraway_executor import metrics
+from caraway_engine import processes
+from caraway_engine.settings import EngineSettings
+from caraway_executor import ceilings, metrics
+from caraway_executor.endings import Ending
 from caraway_executor.host_files import HostFiles
 from caraway_executor.tallies import ExecutorTallies
 from caraway_executor.worker import Worker
 
+logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 _CALLS_AT_ONCE = 1000
+ENDING = "last-end"
+"""The file beside the copies of files that tells how the process before ended."""
 _CONTROL = ("describe", "standing", "cancel", "close", "drain", "refuse")
 
 
@@ -60,10 +67,14 @@ class ExecutorActor:
     def __init__(self, identity: Description, settings: EngineSettings, files: Path) -> None:
         # Ray's workers outlive a killed raylet by some seconds, and keep their memory meanwhile.
         tied.tie_to_parent()
+        ceilings.be_first_to_go()
+        processes.prepare()
         clock = time.monotonic
+        last_end = Ending(files.with_name(ENDING)).begin()
+        identity = replace(identity, last_end=last_end)
         self._worker = Worker(identity, settings, clock, HostFiles(files, clock))
         self._loop = asyncio.new_event_loop()
-        threading.Thread(target=self._loop.run_forever, name="worker", daemon=True).start()
+        threading.Thread(target=_run_worker, args=(self._loop,), name="worker", daemon=True).start()
         self._installing = asyncio.Lock()
         self._executor_id = identity.executor_id
         self._tallies = ExecutorTallies()
@@ -137,7 +148,7 @@ class ExecutorActor:
     async def _standing(self) -> Standing:
         description = await self._worker.describe()
         page = metrics.render(self._tallies, description.active_tasks)
-        return Standing(description, self._refusal, page)
+        return Standing(description, self._refusal, page, os.getpid(), self._worker.stopped)
 
     async def _run(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
@@ -172,6 +183,16 @@ class ExecutorActor:
 
     async def _do(self, work: Coroutine[Any, Any, _Result]) -> _Result:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+def _run_worker(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the worker's loop; end the process after it, because calls would block forever."""
+    try:
+        loop.run_forever()
+    except BaseException:
+        logger.exception("the loop of the worker ended")
+    finally:
+        os._exit(1)
 
 
 for _name in _CONTROL:

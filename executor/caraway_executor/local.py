@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from threading import Lock
-from typing import TypeVar
+from typing import Literal, TypeVar
 from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
 from caraway_core.changes import Log
 from caraway_core.errors import CatalogMovedError, ShuttingDownError
-from caraway_core.ids import CatalogVersion, QueryId, TableName
+from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
@@ -25,22 +25,25 @@ from caraway_core.protocols.dispatch import (
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.tables import StoredTable
+from caraway_core.tables import MemoryTable, StoredTable
 from caraway_engine import processes
-from caraway_engine.contexts import EngineSettings, Pools
+from caraway_engine.contexts import Pools, quoted
 from caraway_engine.held import Chunk
 from caraway_engine.sessions import Session
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stored import ChunksAwayError, Version, Wanted
 from caraway_engine.streams import EngineStream
 from caraway_executor.chunks import KeptChunks
+from caraway_executor.engines.causes import RunsApartError, RunsInMainError
 from caraway_executor.kept_sessions import Kept
-from caraway_executor.looking_up import look_up
+from caraway_executor.looking_up import RowsStream, look_up
 from caraway_executor.products import Products
 from caraway_executor.room import Room
 from caraway_executor.stores import Stores
 from caraway_executor.storing import StoringStream
 
 _PLANNING_THREADS = 8
+Role = Literal["alone", "main", "apart"]
 _Result = TypeVar("_Result")
 
 
@@ -57,9 +60,20 @@ class LocalExecutor:
         stores: Stores | None = None,
         chunks: KeptChunks | None = None,
         name: str = "",
+        *,
+        role: Role = "alone",
+        planning: ThreadPoolExecutor | None = None,
     ) -> None:
-        """Take what executors of one process share; `name` is that of the process in a cluster."""
+        """Take what executors of one process share; `name` is that of the process in a cluster.
+
+        In the role "main" it refuses joins of all rows with all rows and what may wait for a
+        database in a thread of the engine, which another one runs "apart"; that one does not write
+        to tables in memory.
+        """
         processes.prepare()
+        self._role = role
+        self.registering: Callable[[TableName | None], None] = lambda _view: None
+        """Told of each view before it is planned, and of none afterwards."""
         self._name = name
         self._settings = settings
         self._pools = Pools(settings)
@@ -78,12 +92,19 @@ class LocalExecutor:
         self._products = Products(max(1, settings.target_partitions - 1))
         # Planning lists files and may block on a remote store; its threads are its own, so that
         # slow planning never starves the encoding of answers.
-        self._planning = ThreadPoolExecutor(_PLANNING_THREADS, thread_name_prefix="planning")
+        self._planning = planning or ThreadPoolExecutor(
+            _PLANNING_THREADS, thread_name_prefix="planning"
+        )
 
     @property
     def session(self) -> Session | None:
         """The session that new statements see, for whoever plans without running."""
         return self._session
+
+    @property
+    def prepared_views(self) -> Mapping[TableName, ViewFacts]:
+        """The facts of every view of the catalog that was prepared last and is not published."""
+        return {} if self._prepared is None else self._prepared.views
 
     @property
     def views(self) -> Mapping[TableName, ViewFacts]:
@@ -105,7 +126,8 @@ class LocalExecutor:
         """Register a snapshot; statements see it when it is published."""
         session = Session(self._settings, snapshot, self._chunks, self._pools)
         coming = [*chain.from_iterable(each._loaded() for each in (self, *others))]
-        failed = session.install(self._session, *(each.session for each in others), versions=coming)
+        previous = (self._session, *(each.session for each in others))
+        failed = session.install(*previous, versions=coming, note=self.registering)
         self._prepared = session
         return failed
 
@@ -202,7 +224,7 @@ class LocalExecutor:
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         if statement.catalog_version is not None:
-            session = await self._over(statement.catalog_version)
+            session = await self.over(statement.catalog_version)
         elif self._session is not None:
             session = self._session
         else:
@@ -235,7 +257,7 @@ class LocalExecutor:
             CatalogMovedError: that catalog is not here.
             QueryError: it cannot be planned or started.
         """
-        session = await self._over(task.catalog_version)
+        session = await self.over(task.catalog_version)
         start = partial(session.run, task, inputs)
         if task.store is None:
             return await self._started_over(start, task)
@@ -243,18 +265,18 @@ class LocalExecutor:
         stream = await self._started_over(start, task)
         return self._storing(stream, task.store, store, task.schema)
 
-    async def stored(self, stream: BatchStream, order: StoreOrder) -> BatchStream:
-        """Store the rows of a stream that is there already.
+    async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
+        """Store rows that are there already.
 
         Raises:
-            ResultStoreError: the store cannot be opened; the stream is closed.
+            ResultStoreError: the store cannot be opened.
         """
-        try:
-            store = await self._stores.at(order.place)
-        except BaseException:
-            await stream.aclose()
-            raise
-        return self._storing(stream, order, store)
+        store = await self._stores.at(order.place)
+        return self._storing(RowsStream(rows, reads_only_catalog=False), order, store)
+
+    async def in_planning_thread(self, work: Callable[[], _Result]) -> _Result:
+        """Run blocking work in a thread that encodes no answers."""
+        return await asyncio.get_running_loop().run_in_executor(self._planning, work)
 
     def _storing(
         self,
@@ -266,7 +288,7 @@ class LocalExecutor:
         keep = partial(self._chunks.keep, order.key) if order.is_kept else None
         return StoringStream(rows, order, store, schema, keep, self._name)
 
-    async def _over(self, version: CatalogVersion) -> Session:
+    async def over(self, version: CatalogVersion) -> Session:
         """Return the session of a catalog.
 
         Raises:
@@ -291,6 +313,7 @@ class LocalExecutor:
     ) -> EngineStream:
         loop = asyncio.get_running_loop()
         stream = await self._started_with_chunks(start)
+        self._check_place(stream)
         if stream.is_product:
             await self._products.enter(in_background=in_background)
             stream.on_end = partial(self._leave_product, loop, in_background)
@@ -305,6 +328,32 @@ class LocalExecutor:
                 return await loop.run_in_executor(self._planning, start)
             except ChunksAwayError as exc:
                 held += await self._chunks.bring(exc.wanted)
+
+    def _check_place(self, stream: EngineStream) -> None:
+        """Refuse what has to run in another process, before it has begun.
+
+        Raises:
+            RunsApartError, RunsInMainError: it has to.
+        """
+        runs_apart = stream.is_product or stream.is_waiting
+        if self._role == "alone" or (stream.written is None and not runs_apart):
+            return
+        if stream.written is not None and self.is_in_memory(stream.written):
+            if self._role == "apart":
+                raise RunsInMainError
+        elif runs_apart and self._role == "main":
+            raise RunsApartError
+
+    def is_in_memory(self, table: TableName) -> bool:
+        """Tell if a table has its rows nowhere but here."""
+        tables = self._session.snapshot.tables if self._session is not None else {}
+        return isinstance(tables.get(table), MemoryTable)
+
+    async def rows_of(self, table: TableName) -> pa.Table:
+        """Return all rows of a table in memory."""
+        stream = await self.execute(new_query_id(), Statement(f"SELECT * FROM {quoted(table)}", {}))
+        batches = [batch async for batch in stream]
+        return pa.Table.from_batches(batches, stream.schema)
 
     def _reopened(self, kept: Kept) -> Session:
         """Make the session of an earlier catalog again; it lives as long as what reads it."""

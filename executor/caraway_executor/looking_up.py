@@ -30,6 +30,11 @@ class RowsStream:
         self._rows: pa.RecordBatch | None = rows if rows.num_rows else None
 
     @property
+    def at_hand(self) -> pa.RecordBatch | None:
+        """All rows of the answer; None where there are none, or they were read."""
+        return self._rows
+
+    @property
     def is_at_end(self) -> bool:
         """Whether no more rows will come, so that nobody has to wait to find out."""
         return self._rows is None

@@ -11,6 +11,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
+from caraway_core import tasks
 from caraway_executor.tallies import ExecutorTallies, Moved
 
 CONTENT_TYPE = exposition.CONTENT_TYPE_LATEST
@@ -25,6 +26,14 @@ def render(tallies: ExecutorTallies, active_tasks: int) -> bytes:
 
 def collect(tallies: ExecutorTallies, active_tasks: int) -> Iterable[Metric]:
     """Read the metrics from the state."""
+    failures = CounterMetricFamily(
+        "background_failures",
+        "Failures of work that nobody waits for; the log has the causes.",
+        labels=("work",),
+    )
+    for kind, count in tasks.FAILURES.items():
+        failures.add_metric((kind,), count)
+    yield failures
     yield GaugeMetricFamily("executor_tasks_active", "Tasks under way.", value=active_tasks)
     durations = tallies.task_durations
     duration = HistogramMetricFamily(

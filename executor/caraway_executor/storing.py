@@ -126,7 +126,9 @@ class StoringStream:
             if tasks.is_cancelled():
                 raise
             await self._writes.put(ExecutionError("the rows to store were cut off; try again"))
-        except Exception as exc:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             await self._writes.put(exc)
         else:
             await self._writes.put(None)

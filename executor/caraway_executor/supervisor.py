@@ -8,15 +8,22 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from caraway_core import exiting, ray_nodes, ready_pipe
+from caraway_core import exiting, ray_nodes, ready_pipe, tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.fleet import Description
 from caraway_core.protocols.wire import Standing
 from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import Address
-from caraway_engine.contexts import EngineSettings
-from caraway_executor.actor import ActorFailedError, Keeper
+from caraway_core.suspects import End
+from caraway_engine.settings import EngineSettings
+from caraway_executor import ceilings
+from caraway_executor.actor import ENDING, ActorFailedError, Keeper
+from caraway_executor.calm import AfterStop
+from caraway_executor.ceilings import Ceiling
+from caraway_executor.endings import Ending
 from caraway_executor.probes import Seen
+from caraway_executor.usage import wanted_s
 
 logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
@@ -25,11 +32,17 @@ _ANSWER_S = 2.0
 _DEPLOY_S = 60.0
 _HUNG_S = 60.0
 """An actor that did not answer for so long is replaced; Ray notices what has ended, not this."""
+_CALM_S = 3.0
+_CALM_CORES = 0.9
+"""An actor that has nothing to do and wants a core for so long does not stop what it was told to.
+
+Taking new catalogs is work, too, but never all the time.
+"""
 _LEAVE_S = 5.0
 _END_S = 20.0
 _ALONE_S = 2.0
 """How long the end may take once nothing is to be waited for, with the head and without."""
-_DELAYS_S = (1.0, 2.0, 5.0, 10.0)
+_DELAYS = Delays(1.0, 10.0)
 
 
 class Supervisor:
@@ -52,6 +65,9 @@ class Supervisor:
         self._ready_fd = ready_fd
         self._stopping = asyncio.Event()
         self._keeper = Keeper(identity.executor_id)
+        self._ending = Ending(files.with_name(ENDING))
+        self._ceiling: Ceiling | None = None
+        self._after_stop = AfterStop(_CALM_S, _CALM_CORES)
         self._refusal = ""
         self._served = False
         self._is_alone = False
@@ -67,7 +83,18 @@ class Supervisor:
             CarawayError: it cannot leave Ray in order to join again.
         """
         self._listen()
-        failures = 0
+        if limit := self._engine.memory_limit_bytes:
+            self._ceiling = Ceiling(
+                limit, self._ending.write, most_bytes=ceilings.of_executor(limit)
+            )
+        try:
+            await self._serve_until_stopped()
+        finally:
+            if self._ceiling is not None:
+                self._ceiling.close()
+
+    async def _serve_until_stopped(self) -> None:
+        again = Backoff(_DELAYS)
         while not self._stopping.is_set():
             self._served = False
             try:
@@ -75,8 +102,9 @@ class Supervisor:
             except (NodeFailedError, ActorFailedError) as exc:
                 if self._stopping.is_set():
                     break
-                failures = 0 if self._served else failures + 1
-                delay_s = _DELAYS_S[min(failures, len(_DELAYS_S) - 1)]
+                if self._served:
+                    again.succeeded()
+                delay_s = again.failed()
                 logger.warning("joins again", extra={"in_s": delay_s, "cause": exc.message})
                 await self._pause(delay_s)
         logger.info("executor has stopped")
@@ -136,7 +164,7 @@ class Supervisor:
         """
         loop = asyncio.get_running_loop()
         answered_at = loop.time()
-        ended = asyncio.ensure_future(node.wait())
+        ended = tasks.begin(node.wait())
         try:
             while not self._stopping.is_set():
                 if ended.done():
@@ -155,10 +183,24 @@ class Supervisor:
 
     def _note(self, standing: Standing) -> None:
         self.seen.standing = standing
+        if self._ceiling is not None and standing.pid:
+            self._ceiling.follow(standing.pid)
+            self._look_at_rest(self._ceiling, standing)
         if standing.refusal != self._refusal:
             self._refusal = standing.refusal
             if standing.refusal:
                 logger.error("refused by a scheduler", extra={"reason": standing.refusal})
+
+    def _look_at_rest(self, ceiling: Ceiling, standing: Standing) -> None:
+        """End an actor that works on though all of its work was stopped or is done."""
+        if self._after_stop.look(
+            standing.pid,
+            asyncio.get_running_loop().time(),
+            wanted_s(standing.pid),
+            active=standing.description.active_tasks,
+            stopped=standing.stopped,
+        ):
+            ceiling.end(standing.pid, End("hung", "work went on after it was stopped"))
 
     async def _drain(self) -> None:
         """Take no more work and wait for what runs, for as long as is allowed."""
@@ -193,8 +235,8 @@ class Supervisor:
         ready_pipe.write(fd, facts)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
-        task = asyncio.ensure_future(work)
-        stopping = asyncio.ensure_future(self._stopping.wait())
+        task = tasks.begin(work)
+        stopping = tasks.begin(self._stopping.wait())
         try:
             await asyncio.wait((task, stopping), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
@@ -208,6 +250,6 @@ class Supervisor:
 
     async def _pause(self, delay_s: float, *ends: asyncio.Future[Any]) -> None:
         """Wait, unless the executor must stop or one of the others ends."""
-        stopping: asyncio.Future[Any] = asyncio.ensure_future(self._stopping.wait())
+        stopping: asyncio.Future[Any] = tasks.begin(self._stopping.wait())
         await asyncio.wait([stopping, *ends], timeout=delay_s, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()

@@ -26,7 +26,7 @@ from caraway_core.protocols.fleet import (
     TaskTable,
 )
 from caraway_core.tables import StoredTable
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.settings import EngineSettings
 from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
@@ -60,6 +60,8 @@ class Worker:
         self._running: dict[str, set[asyncio.Task[Any]]] = {}
         self._is_draining = False
         self._finished = self._failed = 0
+        self.stopped = 0
+        """The number of times work was stopped. Some of that work may still run."""
 
     async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
         """Say the heartbeat; of the catalogs of this origin those that are pinned are kept."""
@@ -164,10 +166,13 @@ class Worker:
         return await self._cursors.next(cursor)
 
     async def close(self, cursor: str) -> None:
+        """Stop the answer that is open under the cursor."""
+        self.stopped += 1
         await self._cursors.close(cursor)
 
     async def cancel(self, call: str) -> None:
         """Stop what a call runs, or has open. Other calls for the same query go on."""
+        self.stopped += 1
         for task in list(self._running.get(call, ())):
             task.cancel()
         await self._cursors.close_call(call)

@@ -8,14 +8,14 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 
+from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_operator.known import Key
 
 logger = logging.getLogger(__name__)
 _GATHER_S = 0.2
 """Changes come in swarms: pods of a set, answers to what was written."""
-_FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 120.0
+_DELAYS = Delays(1.0, 120.0)
 
 Look = Callable[[Key], Awaitable[float | None]]
 """Looks at a cluster; says after how long to look again, None if it is gone.
@@ -94,7 +94,7 @@ class Controller:
 
     def _later(self, which: Key) -> float:
         failures = self._failures[which] = self._failures.get(which, 0) + 1
-        return min(_FIRST_PAUSE_S * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_S)
+        return _DELAYS.delay_s(failures)
 
     def _log(self, which: Key, reason: str, again_s: float) -> None:
         logger.warning(

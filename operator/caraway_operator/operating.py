@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import kopf
 
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
 from caraway_operator import handlers, limit_maps, naming
 from caraway_operator.controller import Controller, Look
@@ -26,7 +27,7 @@ from caraway_operator.scheduler_link import Link
 
 logger = logging.getLogger(__name__)
 SELECTOR = f"{naming.NAME_LABEL}=caraway"
-_RETRY_S = 2.0
+_DELAYS = Delays(1.0, 10.0, jitter=0.2)
 _DISCOVERY_S = 300.0
 _LOGIN_S = 600
 
@@ -123,12 +124,13 @@ class Operator:
                 controller.poke(*key(cluster))
 
     async def _listed(self, kind: Kind, namespace: str | None) -> Sequence[Object]:
+        again = Backoff(_DELAYS)
         while True:
             try:
                 return (await self.kube.list(kind, namespace)).items
             except errors.KubeError as error:
                 logger.warning("cannot list", extra={"kind": kind.name, "reason": error.message})
-                await asyncio.sleep(_RETRY_S)
+                await asyncio.sleep(again.failed())
 
     async def _watch(self, controller: Controller) -> None:
         """Have kopf tell of every change from here on."""
@@ -159,6 +161,7 @@ class Operator:
 
     async def _wait_for_kinds(self) -> None:
         """Wait until the API has our kinds: a chart's CRDs may come a moment after its pods."""
+        again = Backoff(_DELAYS)
         while True:
             try:
                 if await self.kube.serves(CLUSTER) and await self.kube.serves(LIMITS):
@@ -166,7 +169,7 @@ class Operator:
                 logger.warning("the CRDs of Caraway are not installed; waiting for them")
             except errors.KubeError as error:
                 logger.warning("the API does not answer", extra={"reason": error.message})
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(again.failed())
 
     async def _leave_out_forbidden(self) -> None:
         """Go on without namespaces that were deleted: their roles went along, those of others not.

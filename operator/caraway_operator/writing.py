@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from caraway_core.backoff import Delays
 from caraway_operator.kube import carrying, errors, planning, storing
 from caraway_operator.kube.client import Kube
 from caraway_operator.kube.kinds import KINDS, Ref, ref
@@ -13,8 +14,7 @@ from caraway_operator.kube.planning import Plan, Seen, Write
 from caraway_operator.kube.storing import Stored
 
 logger = logging.getLogger(__name__)
-_FIRST_PAUSE_S = 10.0
-_LONGEST_PAUSE_S = 60.0
+_DELAYS = Delays(10.0, 60.0)
 _REPAIRS = 5
 _REPAIRS_S = 60.0
 """So many repairs of an object are made at once; whoever edits it more often has to wait."""
@@ -29,7 +29,7 @@ class Refusal:
     """A digest of what was there: if that changes the next write may be taken."""
     message: str
     until: float
-    pause_s: float
+    failures: int
 
 
 @dataclass(slots=True)
@@ -145,11 +145,11 @@ async def _remove(
 
 
 def _refused(memory: Memory, write: Write, message: str, now: float) -> Refusal:
-    before, pause_s = memory.refusals.get(ref(write.wanted)), _FIRST_PAUSE_S
+    before, failures = memory.refusals.get(ref(write.wanted)), 1
     hash_, live = _of(write)
     if before is not None and (before.hash, before.live) == (hash_, live):
-        pause_s = min(before.pause_s * 2, _LONGEST_PAUSE_S)
-    return Refusal(hash_, live, message, now + pause_s, pause_s)
+        failures = before.failures + 1
+    return Refusal(hash_, live, message, now + _DELAYS.delay_s(failures), failures)
 
 
 def _of(write: Write) -> tuple[str, str]:

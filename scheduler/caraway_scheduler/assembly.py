@@ -19,12 +19,13 @@ from caraway_core.errors import ManifestError, Problem
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.manifest import Manifest, SecretResolver, memory
 from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.engines import EngineReport
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_scheduler import state
+from caraway_scheduler import engine_metrics, state
 from caraway_scheduler.acceleration import partition_listing
 from caraway_scheduler.acceleration.service import Accelerations, SnapshotPlace
 from caraway_scheduler.acceleration.through import SourceDispatch
@@ -71,20 +72,25 @@ class Backend:
     is_shared: bool = False
     """Whether there may be other schedulers."""
     operating: Operating | None = None
+    engines: Callable[[], EngineReport] = EngineReport
+    """Tells of the engine processes."""
 
 
-def standalone(manifest: Manifest, data: DataDirectory, stack: AsyncExitStack) -> Backend:
-    """One executor, in this process."""
-    executor_class = registry.load("executor", registry.EXECUTORS, "in-process")
+def standalone(
+    manifest: Manifest, data: DataDirectory, stack: AsyncExitStack, engines: object = None
+) -> Backend:
+    """One executor, whose engine runs in processes of its own, started by `engines` if given."""
+    executor_class = registry.load("executor", registry.EXECUTORS, "engine-process")
     wanted = engine(manifest, data)
+    executor = executor_class(wanted, engines)
     dispatch = InProcessDispatch(
-        executor_class(wanted),
+        executor,
         ExecutorId(data.node_id),
         _cores(manifest.runtime),
         wanted.memory_limit_bytes or 0,
     )
     stack.push_async_callback(dispatch.aclose)
-    return Backend(dispatch)
+    return Backend(dispatch, engines=executor.report)
 
 
 def services(
@@ -106,6 +112,7 @@ def services(
         data.cache,
         {
             TableName("task_history"): history.table,
+            TableName("engines"): lambda _viewer: engine_metrics.table(backend.engines()),
             TableName("executors"): lambda _viewer: listing.table(dispatch.executors()),
             TableName("partitions"): lambda _viewer: partitions(),
         },
@@ -128,6 +135,7 @@ def services(
         dispatch=dispatch,
         through=dispatch,
         dispatch_tallies=backend.tallies,
+        engines=backend.engines,
         scheduler_count=backend.scheduler_count,
         is_scheduler=backend.is_scheduler,
         history=history,

@@ -8,13 +8,14 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 from caraway_core import ray_nodes, registry
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import memory
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import JoinOptions, SchedulerOptions
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler import state
 from caraway_scheduler.assembly import Backend
@@ -27,7 +28,7 @@ from caraway_scheduler.services import Operating
 
 logger = logging.getLogger(__name__)
 _JOIN_ATTEMPTS = 10
-_JOIN_DELAY_S = 3.0
+_DELAYS = Delays(1.0, 5.0)
 _STORE_SHARE = "20%"
 _SHM_SHARE = 0.5
 
@@ -38,8 +39,9 @@ async def join(
     policy: Policy,
     data: DataDirectory,
     stack: AsyncExitStack,
+    engines: object = None,
 ) -> Backend:
-    """Join; the stack leaves again.
+    """Join; the stack leaves again. `engines` starts engine processes, if that was begun before.
 
     Raises:
         CarawayError: the head does not answer for long, or the state store cannot be used.
@@ -53,7 +55,7 @@ async def join(
     )
     scheduler_id = options.scheduler_id or data.node_id
     membership = Membership(fleet, store, scheduler_id)
-    local = registry.load("executor", registry.EXECUTORS, "in-process")(engine)
+    local = registry.load("executor", registry.EXECUTORS, "scheduler")(engine, engines)
     tallies = DispatchTallies()
     dispatch = ClusterDispatch(
         fleet,
@@ -78,6 +80,7 @@ async def join(
         scheduler_id=scheduler_id,
         state=store,
         is_shared=options.state is not None,
+        engines=local.report,
         operating=Operating(membership, ray_nodes.read_token(options.join.token_file)),
     )
 
@@ -93,6 +96,7 @@ async def _start_node(join: JoinOptions, folder: Path) -> Node:
         folder=folder,
         token_file=join.token_file,
     )
+    again = Backoff(_DELAYS)
     for attempt in range(1, _JOIN_ATTEMPTS + 1):
         try:
             return await Node.start(options)
@@ -100,7 +104,7 @@ async def _start_node(join: JoinOptions, folder: Path) -> Node:
             if attempt == _JOIN_ATTEMPTS:
                 raise
             logger.warning("cannot join yet", extra={"head": str(join.head), "cause": exc.message})
-            await asyncio.sleep(_JOIN_DELAY_S)
+            await asyncio.sleep(again.failed())
     raise AssertionError("unreachable")
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import uvloop
 
-from caraway_core import exiting, logs, ray_nodes
+from caraway_core import exiting, logs, ray_nodes, registry
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.settings import RunOptions, SchedulerOptions
-from caraway_scheduler.runtime import Runtime
 
 
 def run(options: RunOptions) -> int:
@@ -22,10 +21,13 @@ def run(options: RunOptions) -> int:
     """
     manifest = manifests.load(options.manifest)
     logs.configure(options.log_format, manifest.runtime.output_level or "info")
+    # It imports the engine while this process imports the API.
+    engines = registry.load("engine", registry.ENGINES, "fork-server")()
+    from caraway_scheduler.runtime import Runtime
 
     async def serve() -> None:
         with DataDirectory(options.data_dir) as data:
-            await Runtime(options, manifest).run(data)
+            await Runtime(options, manifest, engines=engines).run(data)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve())
@@ -41,10 +43,12 @@ def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
     manifest = manifests.load(options.manifest)
     ray_nodes.require()
     ray_nodes.read_token(joining.join.token_file)
+    engines = registry.load("engine", registry.ENGINES, "fork-server")()
+    from caraway_scheduler.runtime import Runtime
 
     async def serve() -> None:
         # It announces on standard output, which Ray uses as well from here on.
-        runtime = Runtime(options, manifest, joining)
+        runtime = Runtime(options, manifest, joining, engines)
         runtime.bound_end = functools.partial(exiting.bound, head=joining.join.head)
         with (
             DataDirectory(options.data_dir) as data,

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from caraway_core import tasks
 from caraway_core.durations import Labels
-from caraway_scheduler import acceleration_metrics, cluster_metrics, job_metrics
+from caraway_scheduler import acceleration_metrics, cluster_metrics, engine_metrics, job_metrics
 from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.metric_families import Families
 from caraway_scheduler.services import Services
@@ -44,6 +44,7 @@ class _State(Collector):
         yield from self._http()
         yield from self._components()
         yield from self._cache()
+        yield from engine_metrics.collect(self._services.engines(), self._families)
         yield from cluster_metrics.collect(self._services, self._families)
         if self._services.job_works is not None:
             yield from job_metrics.collect(self._services.job_works, self._families)
@@ -71,6 +72,12 @@ class _State(Collector):
             "Time of statements, in milliseconds.",
             protocol,
             tallies.query_durations,
+        )
+        yield self._families.histogram(
+            "query_first_row_ms",
+            "Time from the start of statements to their first rows, in milliseconds.",
+            protocol,
+            tallies.query_first_rows,
         )
         yield self._families.gauge(
             "query_active_count", "Statements under way.", len(queries.active)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
-from caraway_core import exiting, ready_pipe
+from caraway_core import exiting, ready_pipe, tasks
 from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
@@ -44,8 +44,14 @@ class Runtime:
     """A process that serves one manifest until a signal ends it, alone or in a cluster."""
 
     def __init__(
-        self, options: RunOptions, manifest: Manifest, joining: SchedulerOptions | None = None
+        self,
+        options: RunOptions,
+        manifest: Manifest,
+        joining: SchedulerOptions | None = None,
+        engines: object = None,
     ) -> None:
+        """Take what starts engine processes, if that was begun before."""
+        self._engines = engines
         self._options = options
         self._joining = joining
         self._manifest = manifest
@@ -96,18 +102,18 @@ class Runtime:
             # After Ray was joined, whose own handler ends the process 3 s after a SIGTERM.
             self._install_signal_handlers()
             try:
-                async with asyncio.TaskGroup() as tasks:
-                    serving = self._begin_serving(tasks, sockets)
-                    keepers = self._begin_keeping(tasks, services, certificate)
+                async with asyncio.TaskGroup() as group:
+                    serving = self._begin_serving(group, sockets)
+                    keepers = self._begin_keeping(group, services, certificate)
                     assert services.accelerations is not None
                     keeping = [*backend.keepers, jobs.run, services.accelerations.run]
                     if limits is not None:
                         keeping.append(limits.run)
-                    keepers += [tasks.create_task(keep()) for keep in keeping]
+                    keepers += [group.create_task(keep()) for keep in keeping]
                     await self._start(services, secrets, certificate, sockets, stack)
                     jobs.begin()
                     reloader = Reloader(self._manifest, services, self._reload_requested)
-                    keepers.append(tasks.create_task(reloader.run(self._options.watch)))
+                    keepers.append(group.create_task(reloader.run(self._options.watch)))
                     await self._stop_requested.wait()
                     await self._stop(services, jobs)
                     for keeper in keepers:
@@ -123,17 +129,17 @@ class Runtime:
 
     async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
         if self._joining is None:
-            return assembly.standalone(self._manifest, data, stack)
+            return assembly.standalone(self._manifest, data, stack, self._engines)
         # Imported here: a process that stands alone needs none of it.
         from caraway_scheduler import clustering
 
         engine = assembly.engine(self._manifest, data)
         policy = assembly.policy(self._manifest.runtime)
-        return await clustering.join(self._joining, engine, policy, data, stack)
+        return await clustering.join(self._joining, engine, policy, data, stack, self._engines)
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, Backend]) -> Backend | None:
-        task = asyncio.ensure_future(work)
-        stop = asyncio.ensure_future(self._stop_requested.wait())
+        task = tasks.begin(work)
+        stop = tasks.begin(self._stop_requested.wait())
         try:
             await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
@@ -145,10 +151,10 @@ class Runtime:
             stop.cancel()
 
     def _begin_serving(
-        self, tasks: asyncio.TaskGroup, sockets: Sequence[socket.socket]
+        self, group: asyncio.TaskGroup, sockets: Sequence[socket.socket]
     ) -> list[asyncio.Task[None]]:
         return [
-            tasks.create_task(server.serve(sockets=[listener]))
+            group.create_task(server.serve(sockets=[listener]))
             for server, listener in zip(self._servers, sockets, strict=True)
         ]
 
@@ -164,7 +170,7 @@ class Runtime:
         for server in self._servers:
             await server.is_up.wait()
         http, metrics = (listeners.bound_address(listener) for listener in sockets)
-        loading = asyncio.ensure_future(self._load(services, secrets))
+        loading = tasks.begin(self._load(services, secrets))
         try:
             flight = await self._start_flight(services, certificate, stack)
         except BaseException:
@@ -201,13 +207,13 @@ class Runtime:
         return address
 
     def _begin_keeping(
-        self, tasks: asyncio.TaskGroup, services: Services, certificate: Certificate | None
+        self, group: asyncio.TaskGroup, services: Services, certificate: Certificate | None
     ) -> list[asyncio.Task[None]]:
         check_s = self._manifest.runtime.task_history.retention_check_interval_s
         keepers = [_every(check_s, services.history.prune)]
         if certificate is not None:
             keepers.append(_every(_CERTIFICATE_CHECK_S, certificate.reload_if_changed))
-        return [tasks.create_task(keeper) for keeper in keepers]
+        return [group.create_task(keeper) for keeper in keepers]
 
     async def _load(self, services: Services, secrets: SecretResolver) -> None:
         catalog = services.catalog
@@ -216,8 +222,8 @@ class Runtime:
             self._announcer.notice(notice)
         catalog.on_progress = self._announcer.progress
         await catalog.apply(self._manifest, secrets)
-        stop = asyncio.ensure_future(self._stop_requested.wait())
-        settled = asyncio.ensure_future(catalog.wait_settled())
+        stop = tasks.begin(self._stop_requested.wait())
+        settled = tasks.begin(catalog.wait_settled())
         await asyncio.wait((settled, stop), return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
         settled.cancel()
@@ -241,9 +247,7 @@ class Runtime:
         for server in self._servers:
             server.drain()
         timeout_s = self._manifest.runtime.shutdown_timeout_s
-        ending = asyncio.gather(
-            services.queries.stop(timeout_s), jobs.stop(timeout_s), self._drain_flight()
-        )
+        ending = self._end_work(services, jobs, timeout_s)
         if self._joining is None:
             await ending
         else:
@@ -252,6 +256,11 @@ class Runtime:
             self.bound_end(_END_S if has_head else _ALONE_S)
         for server in self._servers:
             server.stop()
+
+    async def _end_work(self, services: Services, jobs: Jobs, timeout_s: float) -> None:
+        await asyncio.gather(
+            services.queries.stop(timeout_s), jobs.stop(timeout_s), self._drain_flight()
+        )
 
     async def _drain_flight(self) -> None:
         if self._flight is not None:

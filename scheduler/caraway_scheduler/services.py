@@ -6,6 +6,7 @@ from typing import Literal
 
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import Dispatch
+from caraway_core.protocols.engines import EngineReport
 from caraway_core.signatures import Gate
 from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.ingesting import Ingest
@@ -65,6 +66,8 @@ class Services:
     through: SourceDispatch | None = None
     """The same dispatch, where statements may go through accelerated datasets to their sources."""
     dispatch_tallies: DispatchTallies = field(default_factory=DispatchTallies)
+    engines: Callable[[], EngineReport] = EngineReport
+    """Tells of the engine processes."""
     scheduler_count: Callable[[], int] = lambda: 1
     jobs: JobDesk | None = None
     accelerations: "Accelerations | None" = None

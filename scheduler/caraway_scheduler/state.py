@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from caraway_core import registry
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import StateAwayError
 from caraway_core.protocols.state import StateStore
 
@@ -17,6 +18,7 @@ logger = logging.getLogger(__name__)
 STATE_FILE = "state.db"
 _IDENTITY = "identity"
 _STATE_S = 60.0
+_DELAYS = Delays(0.5, 2.0)
 
 
 async def opened(url: str | None, path: Path, stack: AsyncExitStack) -> StateStore:
@@ -38,26 +40,25 @@ async def opened(url: str | None, path: Path, stack: AsyncExitStack) -> StateSto
 
 
 async def check(
-    store: StateStore, patience_s: float = _STATE_S, pause_s: float = 1.0
+    store: StateStore, patience_s: float = _STATE_S, delays: Delays = _DELAYS
 ) -> Sequence[str]:
     """Return the warnings of a store, once it answers.
 
     Raises:
         CarawayError: it does not in that time, or cannot be used.
     """
-    deadline = time.monotonic() + patience_s
-    is_first = True
+    deadline, again = time.monotonic() + patience_s, Backoff(delays)
     while True:
         try:
             return await store.check()
         except StateAwayError as exc:
-            if time.monotonic() + pause_s > deadline:
+            is_first, delay_s = not again.failures, again.failed()
+            if time.monotonic() + delay_s > deadline:
                 raise
             if is_first:
                 fields = {"at_most_s": patience_s, "cause": exc.message}
                 logger.warning("waits for the state store", extra=fields)
-            is_first = False
-        await asyncio.sleep(pause_s)
+        await asyncio.sleep(delay_s)
 
 
 async def identity(store: StateStore) -> str:

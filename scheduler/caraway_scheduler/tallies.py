@@ -14,6 +14,7 @@ class Tallies:
         self.query_returned_bytes: dict[Labels, int] = defaultdict(int)
         self.query_returned_rows: dict[Labels, int] = defaultdict(int)
         self.query_durations = Durations()
+        self.query_first_rows = Durations()
         self.http_requests: dict[Labels, int] = defaultdict(int)
         self.http_durations = Durations()
         self.limited_requests: dict[Labels, int] = defaultdict(int)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from caraway_cluster import head
+from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
 from caraway_core.settings import Address, HeadOptions
@@ -26,7 +27,7 @@ async def test_redis_that_starts_late_is_waited_for(
 
     monkeypatch.setattr(GcsStore, "require", require)
     with caplog.at_level(logging.WARNING):
-        await head.wait_for(GcsStore("redis.test:6379"), pause_s=0)
+        await head.wait_for(GcsStore("redis.test:6379"), delays=Delays(0, 0))
     assert [record.message for record in caplog.records] == ["waits for the Redis"]
     assert next(tries, "all") == "all"
 
@@ -84,7 +85,7 @@ async def test_a_head_that_ends_with_its_redis_starts_again_in_the_same_process(
         nonlocal waited
         waited += 1
 
-    monkeypatch.setattr(head, "_AGAIN_S", 0)
+    monkeypatch.setattr(head, "_DELAYS", Delays(0, 0))
     monkeypatch.setattr(Node, "start", start)
     monkeypatch.setattr(GcsStore, "require", require)
 

@@ -6,6 +6,8 @@ import logging
 import pytest
 
 from caraway_core import tasks
+from caraway_core.backoff import Delays
+from tests.kit.panics import Panic
 
 WAIT_S = 5.0
 
@@ -32,7 +34,7 @@ async def test_a_failure_is_logged_counted_and_reported(caplog: pytest.LogCaptur
 async def test_kept_work_begins_again_and_the_same_failure_is_logged_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tasks, "pause_s", lambda _failures: 0.0)
+    monkeypatch.setattr(tasks, "_DELAYS", Delays(0.0, 0.0))
     times, done = 0, asyncio.Event()
     reported: list[BaseException] = []
 
@@ -50,6 +52,53 @@ async def test_kept_work_begins_again_and_the_same_failure_is_logged_once(
     await owned.ended()
     assert [str(each) for each in reported] == ["again", "again", "another"]
     assert len(caplog.records) == 2
+
+
+RAISED = (asyncio.CancelledError("of its own"), Panic("rust"), BaseExceptionGroup("", [Panic()]))
+
+
+@pytest.mark.parametrize("raised", RAISED, ids=lambda each: type(each).__name__)
+async def test_a_failure_that_is_no_exception_is_reported_and_kept_work_begins_again(
+    raised: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that itself raises CancelledError looks like a cancelled one."""
+    monkeypatch.setattr(tasks, "_DELAYS", Delays(0.0, 0.0))
+    spawned: list[BaseException] = []
+    kept: list[BaseException] = []
+    failures, done = [raised], asyncio.Event()
+
+    async def fails() -> None:
+        raise raised
+
+    async def fails_once() -> None:
+        if failures:
+            raise failures.pop()
+        done.set()
+
+    owned = tasks.Tasks()
+    owned.spawn(fails(), "a work", spawned.append)
+    owned.keep(fails_once, "kept work", kept.append)
+    await asyncio.wait_for(done.wait(), WAIT_S)
+    await owned.ended()
+    await asyncio.sleep(0)
+    assert [type(each) for each in spawned] == [type(raised)]
+    assert kept == [raised]
+
+
+async def test_work_that_is_cancelled_has_not_failed() -> None:
+    seen: list[BaseException] = []
+    owned = tasks.Tasks()
+    owned.spawn(asyncio.Event().wait(), "waiting", seen.append)
+    owned.keep(_for_ever, "kept", seen.append)
+    never_begun = owned.spawn(asyncio.Event().wait(), "not begun", seen.append)
+    never_begun.cancel()
+    await asyncio.sleep(0)
+    await owned.aclose()
+    assert seen == []
+
+
+async def _for_ever() -> None:
+    await asyncio.Event().wait()
 
 
 async def test_closing_cancels_and_waits() -> None:
@@ -74,8 +123,3 @@ async def test_a_report_that_fails_ends_nothing(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.ERROR):
         tasks.note(KeyError("x"), "a work", report)
     assert len(caplog.records) == 2
-
-
-def test_back_off_grows_to_a_minute() -> None:
-    assert 1 <= tasks.pause_s(1) <= 1.2
-    assert 60 <= tasks.pause_s(1000) <= 72

@@ -13,7 +13,7 @@ from tests.differential import http_runner
 from tests.differential.comparing import ANY_ORDER, Order, Outcome, difference
 from tests.differential.datasets import Dataset
 from tests.differential.http_runner import OverHttp
-from tests.differential.runners import Distributed, Opening
+from tests.differential.runners import Distributed, Opening, Plain
 
 _STATEMENT_S = 60
 _T = TypeVar("_T")
@@ -44,8 +44,11 @@ class Runner:
 
     def as_sent(self, outcome: Outcome) -> Outcome:
         """Return an answer in the types in which this runner would send it."""
-        is_answer = not isinstance(outcome, QueryError)
-        return http_runner.as_sent(outcome) if self._is_remote and is_answer else outcome
+        if isinstance(outcome, QueryError):
+            return outcome
+        if isinstance(self._of, Plain):
+            return self._of.as_sent(outcome)
+        return http_runner.as_sent(outcome) if self._is_remote else outcome
 
     def explain(self, sql: str) -> str:
         return _wait(self._loop, self._of.explain(sql))

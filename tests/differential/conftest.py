@@ -5,7 +5,14 @@ from collections.abc import Iterator
 import pytest
 
 from caraway_engine.stages import Policy
-from tests.differential import asking, cluster_runners, runners, small_tables
+from tests.differential import (
+    asking,
+    cluster_runners,
+    delta_runner,
+    postgres_runner,
+    runners,
+    small_tables,
+)
 from tests.differential.asking import Pair, Runner
 from tests.differential.datasets import Dataset
 from tests.differential.runners import Opening
@@ -13,6 +20,9 @@ from tests.kit.clusters import EAGER, TINY
 
 RUNNERS = {
     **runners.RUNNERS,
+    "delta": delta_runner.in_delta,
+    "postgres": postgres_runner.in_postgres,
+    "two-over-postgres": postgres_runner.distributed(2, Policy(small_table_bytes=0)),
     "two-in-process": cluster_runners.in_process(2, Policy(small_table_bytes=0)),
     "two-by-hash": cluster_runners.in_process(2, EAGER),
     "three-in-process": cluster_runners.in_process(3, TINY),
@@ -22,7 +32,10 @@ RUNNERS = {
     "three-real": cluster_runners.real(3),
 }
 """Each suite runs once over every one of these; over those of `LONG` in the full suite only."""
-LONG = frozenset({"three-in-process", "three-half-accelerated", "two-real", "three-real"})
+LONG = frozenset(
+    {"delta", "two-over-postgres", "three-in-process", "three-half-accelerated", "two-real",
+     "three-real"}
+)  # fmt: skip
 PARAMS = [pytest.param(name, marks=pytest.mark.full if name in LONG else ()) for name in RUNNERS]
 
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import FilesTable
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.plain import plain_schema
+from caraway_engine.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from tests.differential.datasets import Dataset
 
@@ -52,6 +54,30 @@ class SingleNode:
     async def explain(self, sql: str) -> str:
         answer = await self.execute(f"EXPLAIN {sql}")
         return "\n".join(answer.column("plan").to_pylist())
+
+
+class Plain:
+    """A runner over sources that have no views of text."""
+
+    def __init__(self, of: Distributed) -> None:
+        self._of = of
+
+    async def execute(self, sql: str) -> pa.Table:
+        return self.as_sent(await self._of.execute(sql))
+
+    async def explain(self, sql: str) -> str:
+        return await self._of.explain(sql)
+
+    def as_sent(self, answer: pa.Table) -> pa.Table:
+        """Return an answer without views, also where it names types."""
+        plain = answer.cast(plain_schema(answer.schema))
+        columns = [_without_names(each) for each in plain.columns]
+        return pa.Table.from_arrays(columns, schema=plain.schema)
+
+
+def _without_names(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    is_text = pa.types.is_string(column.type)
+    return pc.replace_substring(column, "Utf8View", "Utf8") if is_text else column
 
 
 @asynccontextmanager

@@ -68,9 +68,9 @@ async def at_time(seconds: float) -> bool:
 
 def folders(cluster: Clustered) -> set[Path]:
     """Return where the rows lie that new statements read."""
-    tables = cluster.dispatch._local.session
-    assert tables is not None
-    stored = [each for each in tables.snapshot.tables.values() if isinstance(each, StoredTable)]
+    snapshot = cluster.dispatch._snapshot
+    assert snapshot is not None
+    stored = [each for each in snapshot.tables.values() if isinstance(each, StoredTable)]
     assert len(stored) == len(DATASETS)
     return {Path(each.place.path) / each.key for each in stored}
 

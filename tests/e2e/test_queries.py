@@ -1,6 +1,5 @@
 """Asynchronous queries of the real command: every row of the error table, restarts, full disks."""
 
-import resource
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -259,17 +258,15 @@ def test_expired(tmp_path: Path) -> None:
 
 def test_job_waits_while_the_disk_is_full_and_says_so(tmp_path: Path) -> None:
     with child(tmp_path, manifest(tmp_path)) as caraway:
-        # No file may grow beyond this, as on a disk that is full.
-        before = resource.prlimit(caraway.process.pid, resource.RLIMIT_FSIZE, (1_000_000, -1))
-        large = submit(caraway, "SELECT value AS n FROM generate_series(1, 3000000)")
+        with caraway.small_files(1_000_000):
+            large = submit(caraway, "SELECT value AS n FROM generate_series(1, 3000000)")
 
-        def waits() -> bool:
-            told = call(caraway, "GET", f"/{large}/status").json()
-            return "free or add space" in told.get("waits_for", "")
+            def waits() -> bool:
+                told = call(caraway, "GET", f"/{large}/status").json()
+                return "free or add space" in told.get("waits_for", "")
 
-        until(waits, "the job says what it waits for")
-        assert ended(caraway, submit(caraway, "SELECT 1 AS a"))["status"] == "SUCCEEDED"
-        resource.prlimit(caraway.process.pid, resource.RLIMIT_FSIZE, before)
+            until(waits, "the job says what it waits for")
+            assert ended(caraway, submit(caraway, "SELECT 1 AS a"))["status"] == "SUCCEEDED"
         assert ended(caraway, large)["status"] == "SUCCEEDED"
 
 

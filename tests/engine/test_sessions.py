@@ -19,8 +19,9 @@ from caraway_core.ids import CatalogVersion, PrincipalId, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
 from caraway_engine import tables
-from caraway_engine.contexts import EngineSettings, Pools
+from caraway_engine.contexts import Pools
 from caraway_engine.sessions import Session
+from caraway_engine.settings import EngineSettings
 from tests.kit.engine import memory, rows, session, snapshot
 
 PEOPLE = memory(id=[1, 2, 3], name=["Ann", "Bob", None], Age=[30, 40, 50])
@@ -71,7 +72,7 @@ async def test_values_are_bound_with_their_types(
          "SET is not supported"),
         ("INSERT INTO people VALUES (9, 'x', 1)", QueryForbiddenError, "Insert Into is refused"),
         ("EXPLAIN ANALYZE INSERT INTO people VALUES (9, 'x', 1)", QueryForbiddenError, "refused"),
-        ("SELECT " + "(" * 5000 + "1" + ")" * 5000, InvalidQueryError, "nested too deeply"),
+        ("SELECT " + "(" * 5000 + "1" + ")" * 5000, InvalidQueryError, "levels of parentheses"),
     ],
 )  # fmt: skip
 async def test_each_mistake_has_its_error(sql: str, error: type[QueryError], message: str) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from caraway_engine import contexts, spilling
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.settings import EngineSettings
 
 HOLDS = """
 import pathlib, sys

@@ -1,7 +1,11 @@
 import pickle
 import re
+from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from caraway_core import tasks
 from caraway_executor import metrics
 from caraway_executor.tallies import ExecutorTallies
 
@@ -35,6 +39,12 @@ def test_page_tells_what_was_counted() -> None:
         "executor_shuffle_read_remote_bytes_total 30.0",
     ):
         assert line in page, line
+
+
+def test_page_counts_background_work_that_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tasks, "FAILURES", Counter({"look at memory": 2}))
+    page = metrics.render(ExecutorTallies(), 0).decode().splitlines()
+    assert 'background_failures_total{work="look at memory"} 2.0' in page
 
 
 def test_tallies_cross_to_the_process_that_serves_them() -> None:

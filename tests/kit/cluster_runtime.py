@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caraway_core.ids import ExecutorId
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
+from caraway_executor.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
@@ -52,10 +53,10 @@ async def clustered(
     store = SqliteStateStore(state or folder / "cluster.db")
     membership = Membership(fleet, store, "here", build="test", every_s=0.05, install_wait_s=5)
     tallies, origin = DispatchTallies(), "here"
+    engine, owner = SchedulerEngine(LocalExecutor(settings)), MemoryOwner(store)
     dispatch = ClusterDispatch(
-        fleet, membership, LocalExecutor(settings), origin, tallies, MemoryOwner(store), policy,
-        OwnFiles(folder / "cache"),
-    )  # fmt: skip
+        fleet, membership, engine, origin, tallies, owner, policy, OwnFiles(folder / "cache")
+    )
     backend = Backend(
         dispatch,
         is_scheduler=True,

@@ -11,9 +11,9 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_executor.local import LocalExecutor
+from caraway_executor.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
@@ -22,6 +22,7 @@ from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from tests.kit.engine import snapshot
 from tests.kit.faults import HauntedFleet
+from tests.kit.values import WalledEngine
 
 EAGER = Policy(small_table_bytes=0, broadcast_bytes=0, gather_bytes=0, partition_bytes=1 << 20)
 """Distributes everything that it may, and parts everything by hash."""
@@ -35,6 +36,8 @@ class InProcessCluster:
     fleet: HauntedFleet
     membership: Membership
     tallies: DispatchTallies
+    engine: SchedulerEngine
+    """The engine of the scheduler, which the dispatch sees behind a wall."""
 
     async def execute(self, sql: str) -> pa.Table:
         stream = await self.dispatch.execute(new_query_id(), Statement(sql, {}))
@@ -66,10 +69,11 @@ async def in_process_cluster(
     store = SqliteStateStore(folder / "state.db")
     membership = Membership(fleet, store, "here", build="test", every_s=0.05)
     tallies = DispatchTallies()
+    engine = WalledEngine(settings)
     dispatch = ClusterDispatch(
         fleet,
         membership,
-        LocalExecutor(settings),
+        engine,
         "here",
         tallies,
         MemoryOwner(store),
@@ -80,7 +84,7 @@ async def in_process_cluster(
     try:
         assert not await dispatch.install(snapshot(tables))
         assert await membership.wait_ready(executors, 60)
-        yield InProcessCluster(dispatch, fleet, membership, tallies)
+        yield InProcessCluster(dispatch, fleet, membership, tallies, engine.inner)
     finally:
         calling.cancel()
         await asyncio.wait([calling])

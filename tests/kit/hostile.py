@@ -35,6 +35,18 @@ TEMPLATES = (
     "EXPLAIN ANALYZE SELECT {text} AS {name} FROM t",
 )
 
+UNCLOSED = (
+    " ".join(f"$a{number}$" for number in range(100_000)),
+    "/* " * 300_000,
+    "/* /* a */ " * 100_000,
+    "/**/" * 100_000 + "x",
+    "$$ a" * 100_000 + " $$",
+    "' " * 300_001,
+    "` " * 300_001,
+    r"E'\' " * 100_001,
+)
+"""Texts that a careless pattern reads again and again to their end."""
+
 
 def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

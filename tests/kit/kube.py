@@ -40,6 +40,8 @@ class Emulator(kmock.KubernetesEmulator):
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         self.there: dict[Ref, Object] = {}
+        self.owned: dict[str, set[Ref]] = {}
+        """What each uid owns; looking through everything takes seconds for a hundred clusters."""
         self.log: list[str] = []
         """Every write, as `VERB Kind/name`."""
         self.used: set[tuple[str, str, str]] = set()
@@ -244,6 +246,7 @@ class Emulator(kmock.KubernetesEmulator):
             return known
         self._tell("MODIFIED" if known else "ADDED", made)
         self.there[which] = made
+        self._index(which, known, made)
         self.changed()
         return made
 
@@ -255,13 +258,15 @@ class Emulator(kmock.KubernetesEmulator):
             marked["metadata"].setdefault("deletionTimestamp", self._now())
             self._store(which, marked, known)
             return
+        self._index(which, self.there[which], None)
         gone = copy.deepcopy(self.there.pop(which))
         self._tell("DELETED", gone)
-        for other, object_ in list(self.there.items()):
-            owners = object_["metadata"].get("ownerReferences") or ()
-            left = [each for each in owners if each["uid"] != gone["metadata"]["uid"]]
-            if other not in self.there or len(left) == len(owners):
+        uid = gone["metadata"]["uid"]
+        for other in sorted(self.owned.pop(uid, ())):
+            if other not in self.there:
                 continue
+            object_ = self.there[other]
+            left = [each for each in _owners(object_) if each["uid"] != uid]
             if orphans or left:
                 changed = copy.deepcopy(object_)
                 changed["metadata"]["ownerReferences"] = left
@@ -269,6 +274,12 @@ class Emulator(kmock.KubernetesEmulator):
             else:
                 self._delete(other)
         self.changed()
+
+    def _index(self, which: Ref, known: Object | None, made: Object | None) -> None:
+        for owner in _owners(known):
+            self.owned.get(owner["uid"], set()).discard(which)
+        for owner in _owners(made):
+            self.owned.setdefault(owner["uid"], set()).add(which)
 
     def _finish(self, which: Ref) -> None:
         metadata = self.there[which]["metadata"]
@@ -339,6 +350,10 @@ async def emulated() -> AsyncIterator[Emulator]:
             yield emulator
         finally:
             await emulator.close()
+
+
+def _owners(object_: Object | None) -> list[Object]:
+    return (object_ or {"metadata": {}})["metadata"].get("ownerReferences") or []
 
 
 # Any: values of JSON, here and below.

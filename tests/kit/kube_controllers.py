@@ -151,10 +151,9 @@ class Controllers:
     def _pods(self, which: Ref) -> list[Object]:
         uid = self._api.there[which]["metadata"]["uid"]
         return [
-            each
-            for key, each in self._api.there.items()
-            if key.kind == "Pod"
-            and any(o["uid"] == uid for o in each["metadata"].get("ownerReferences") or ())
+            self._api.there[each]
+            for each in sorted(self._api.owned.get(uid, ()))
+            if each.kind == "Pod"
         ]
 
     def _pod(self, which: Ref, owner: Object, name: str, revision: str) -> Object:
@@ -176,7 +175,7 @@ class Controllers:
         )  # fmt: skip
 
     def _claim(self, name: str, template: Object) -> None:
-        if name in self._api.names("PersistentVolumeClaim"):
+        if Ref("PersistentVolumeClaim", "web", name) in self._api.there:
             return
         labels = template["metadata"].get("labels") or {}
         self._api.put(
@@ -196,7 +195,7 @@ class Controllers:
             "conditions": [{"type": "Ready", "status": "False" if ill else "True"}],
             "containerStatuses": [state],
         }
-        self._api.edit("Pod", pod["metadata"]["name"], status=status)
+        self._set_status(pod, status)
 
     def _status(self, object_: Object, pods: list[Object], updated: int, **more: str) -> None:
         fresh = [self._api.get("Pod", each["metadata"]["name"]) for each in pods]
@@ -207,7 +206,12 @@ class Controllers:
             "updatedReplicas": updated,
             **more,
         }
-        self._api.edit(object_["kind"], object_["metadata"]["name"], status=status)
+        self._set_status(object_, status)
+
+    def _set_status(self, object_: Object, status: Object) -> None:
+        known = object_.get("status") or {}
+        if any(known.get(key) != value for key, value in status.items()):
+            self._api.edit(object_["kind"], object_["metadata"]["name"], status=status)
 
 
 def _is_leaving(pod: Object) -> bool:

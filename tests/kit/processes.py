@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -36,6 +37,28 @@ class Child:
 
     def wait(self) -> int:
         return self.process.wait(_STOP_S)
+
+    @property
+    def pids(self) -> list[int]:
+        """The process that serves and those that it started, with theirs."""
+        found = [self.process.pid]
+        for pid in found:
+            with contextlib.suppress(OSError):
+                children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+                found += map(int, children.split())
+        return found
+
+    @contextlib.contextmanager
+    def small_files(self, size_bytes: int) -> Iterator[None]:
+        """Have no file grow beyond a size, as on a disk that is full."""
+        before = {pid: resource.prlimit(pid, resource.RLIMIT_FSIZE) for pid in self.pids}
+        for pid, (_, hard) in before.items():
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size_bytes, hard))
+        try:
+            yield
+        finally:
+            for pid, limits in before.items():
+                resource.prlimit(pid, resource.RLIMIT_FSIZE, limits)
 
     def logged(self) -> str:
         return self.log.read_text()

@@ -18,6 +18,7 @@ from caraway_scheduler import app, assembly
 from caraway_scheduler.assembly import Backend
 from caraway_scheduler.services import Services
 from caraway_scheduler.tallies import Tallies
+from tests.kit.engine_processes import fork_server
 
 BASE = "http://caraway.test"
 
@@ -62,6 +63,7 @@ async def running(
     secrets = manifests.build_resolver(loaded, environ or {})
     async with AsyncExitStack() as stack:
         data = stack.enter_context(DataDirectory(folder / "data-dir"))
+        backend = backend or assembly.standalone(loaded, data, stack, fork_server())
         services = assembly.services(loaded, secrets, data, Tallies(), stack, backend)
         jobs = await assembly.jobs(loaded, secrets, data, services, stack, backend)
         before(services)

@@ -62,6 +62,9 @@ class FakeLink:
 
     async def drain(self, target: Target, executor: str) -> None:
         self._check()
+        if executor not in self._names():
+            # A set was asked for more pods by hand, and its controller has not made them.
+            raise LinkError(f"404: there is no executor {executor}")
         if executor not in self.draining:
             self.asked.append(f"drain {executor}")
         self.wishes[executor] = self.emulator.get("Pod", executor)["metadata"]["uid"]

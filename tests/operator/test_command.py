@@ -176,9 +176,9 @@ async def hundred(folder: Path) -> None:
             await passed(20)
             began, cpu_s = time.monotonic(), operator.cpu_s
             writes = await operator.metric("caraway_operator_kubernetes_writes_total")
-            await passed(120)
+            await passed(60)
             share = (operator.cpu_s - cpu_s) / (time.monotonic() - began)
-            lease_writes = 120 / 4 + 5
+            lease_writes = 60 / 4 + 5
             written = await operator.metric("caraway_operator_kubernetes_writes_total") - writes
             print(f"{operator.memory_mib:.0f} MiB, {share:.1%} of a core, {written:.0f} writes")
             assert written <= lease_writes

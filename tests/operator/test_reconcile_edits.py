@@ -63,6 +63,13 @@ async def round_of(at: Bench, chosen: dict[Ref, Edit], declared: dict[Ref, Objec
     at.clock.now += 61
     await at.reconciler.reconcile(at.cluster())
     await at.reconciler.reconcile(at.cluster())
+    if away(at, chosen, declared):
+        # A set whose form is taken for a new one waits for its pods, which its controller makes.
+        await at.settle()
+    return away(at, chosen, declared)
+
+
+def away(at: Bench, chosen: dict[Ref, Edit], declared: dict[Ref, Object]) -> list[str]:
     return [
         f"{which.kind} {which.name}: {edit}"
         for which, edit in chosen.items()

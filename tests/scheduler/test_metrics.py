@@ -1,6 +1,7 @@
 import re
 from pathlib import Path
 
+from caraway_core import tasks
 from tests.kit.runtime import running
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
@@ -39,6 +40,15 @@ async def test_page_counts_what_happened(tmp_path: Path) -> None:
             "query_active_count 0.0",
         ):
             assert line in page.splitlines(), line
+
+
+async def test_page_counts_background_work_that_failed(tmp_path: Path) -> None:
+    kind = "work that a test made fail"
+    async with running(tmp_path, "") as runtime:
+        for _ in range(2):
+            tasks.note(KeyError("x"), kind)
+        page = (await runtime.metrics.get("/metrics")).text
+    assert f'background_failures_total{{work="{kind}"}} 2.0' in page.splitlines()
 
 
 async def test_prefix_goes_before_each_name(tmp_path: Path) -> None:

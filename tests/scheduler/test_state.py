@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.protocols.state import StateStore
 from caraway_scheduler import state
@@ -24,7 +25,7 @@ class Store:
 
 
 async def check(store: Store, **limits: Any) -> Sequence[str]:
-    return await state.check(cast(StateStore, store), pause_s=0, **limits)
+    return await state.check(cast(StateStore, store), delays=Delays(0, 0), **limits)
 
 
 async def test_store_that_is_away_is_waited_for_and_told_once(

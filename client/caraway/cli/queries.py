@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from caraway import statements
 from caraway.cli import options, streams, waiting
 from caraway.formats import ResultFormat
+from caraway_core.sqltext import splitting
 
 QueryId = Annotated[
     str, typer.Argument(metavar="ID", help="The id that `caraway query submit` printed.")
@@ -176,7 +176,7 @@ def build() -> typer.Typer:
 def _statement(text: str | None) -> str:
     if text is None:
         raise typer.BadParameter("give a QUERY, --file FILE, or - for standard input")
-    script = statements.split(text).all()
+    script = splitting.split(text).all()
     if len(script) != 1:
         found = f"{len(script)} statements" if script else "no statement"
         raise typer.BadParameter(f"there is {found}; submit one")

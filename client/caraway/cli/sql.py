@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caraway import statements
 from caraway.cli import options, streams
 from caraway.formats import Format
+from caraway_core.sqltext import splitting
 
 if TYPE_CHECKING:
     from caraway.client import Client
@@ -44,7 +44,7 @@ def sql(
 
 
 def _script(text: str, format: Format) -> Sequence[str]:
-    script = statements.split(text).all()
+    script = splitting.split(text).all()
     if not script:
         raise typer.BadParameter("there is no statement to run")
     if len(script) > 1 and format is Format.ARROW:

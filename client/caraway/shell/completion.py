@@ -7,6 +7,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from caraway.shell.names import Names
+from caraway_core.sqltext import comments
 
 KEYWORDS = (
     "ALL AND AS ASC BETWEEN BY CASE CAST COUNT CROSS DESC DESCRIBE DISTINCT ELSE END EXCEPT "
@@ -17,6 +18,7 @@ KEYWORDS = (
 
 _WORD = re.compile(r"[\w.]*$")
 _AFTER_TABLE_WORD = re.compile(r"\b(?:from|join|into|update|table|describe)\s+[\w.]*$", re.I)
+_DOTTED_NAME = re.compile(r"[\w.]+")
 _DOT_COMMAND = re.compile(r"\s*(\.\w*)$")
 _DOT_ARGUMENT = re.compile(r"\s*(\.\w+)\s+([\w.]*)$")
 
@@ -58,7 +60,7 @@ class ShellCompleter(Completer):
 
 def _columns(names: Names, text: str) -> list[str]:
     """The columns of the tables that the statement names, or all while it names none."""
-    words = set(re.findall(r"[\w.]+", text))
+    words = set(_DOTTED_NAME.findall(comments.left_out(text)))
     mentioned = [table for table in names.columns_by_table if table in words]
     if not mentioned:
         return names.columns()
@@ -68,7 +70,8 @@ def _columns(names: Names, text: str) -> list[str]:
 def _table_of(owner: str, text: str) -> str:
     """The table that an alias stands for; a name that is no alias stands for itself."""
     alias = re.escape(owner)
-    found = re.search(rf"\b(?:from|join)\s+([\w.]+)\s+(?:as\s+)?{alias}\b", text, re.I)
+    named = rf"\b(?:from|join)\s+([\w.]+)\s+(?:as\s+)?{alias}\b"
+    found = re.search(named, comments.left_out(text), re.I)
     return found[1] if found else owner
 
 

@@ -5,7 +5,7 @@ from prompt_toolkit.completion import Completer
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from caraway import statements
+from caraway_core.sqltext import splitting
 
 PROMPT = "caraway> "
 CONTINUATION = "      -> "
@@ -32,7 +32,7 @@ def ends(text: str) -> bool:
     stripped = text.strip()
     if not stripped or stripped.startswith(".") or stripped.lower() in ("quit", "exit"):
         return True
-    script = statements.split(text)
+    script = splitting.split(text)
     return bool(script.statements) and not script.rest
 
 

@@ -10,7 +10,7 @@ from typing import BinaryIO, TextIO
 
 from prompt_toolkit import PromptSession
 
-from caraway import explanations, statements
+from caraway import explanations
 from caraway.client import Client
 from caraway.formats import Format
 from caraway.shell import commands, prompt
@@ -19,6 +19,7 @@ from caraway.shell.completion import ShellCompleter
 from caraway.shell.history import open_history
 from caraway.shell.names import NamesOfServer
 from caraway_core.errors import CarawayError
+from caraway_core.sqltext import splitting
 
 GREETING = "Connected to {endpoint}. End statements with ';'. Type .help for help, .quit to leave."
 
@@ -43,7 +44,7 @@ class Shell:
             if text.lstrip().startswith("."):
                 commands.run(self, text.strip().rstrip(";"))
             else:
-                self.run_all(statements.split(text).all())
+                self.run_all(splitting.split(text).all())
         except KeyboardInterrupt:
             self.complain("cancelled")
         except CarawayError as error:

@@ -15,7 +15,7 @@ WITHOUT_COLUMNS = ("cdc", "debezium")
 _OWN = "cdc"
 """The connector whose rows live here alone, so that statements may change them, too."""
 CONNECTORS = (*WITHOUT_COLUMNS, "postgres")
-"""Connectors that have changes, and nothing else as yet."""
+"""Connectors that have changes; those without columns have nothing else."""
 
 
 def dataset(document: Document) -> Iterator[Problem]:
@@ -32,9 +32,10 @@ def dataset(document: Document) -> Iterator[Problem]:
                 f"the connector '{connector}' has no changes; these have: {', '.join(CONNECTORS)}",
             )
         return
-    yield from _is_followed(document, connector, mode)
+    if connector in WITHOUT_COLUMNS:
+        yield from _is_followed(document, connector, mode)
     if document.value.get("access") == "read_write" and connector != _OWN:
-        message = f"the connector '{connector}' cannot be written to; changes come from its source"
+        message = f"the connector '{connector}' cannot be written to; change the rows at its source"
         yield document.problem(("access",), message)
     if connector in WITHOUT_COLUMNS:
         yield from _columns(document, connector)
@@ -51,8 +52,8 @@ def _is_followed(document: Document, connector: str, mode: str | None) -> Iterat
         is_written = _section(document).get("refresh_mode") is not None
         where = ("acceleration", "refresh_mode") if is_written else ("acceleration",)
         message = (
-            f"'{mode}' is not implemented yet for the connector '{connector}', which is only read "
-            "by its changes; write 'refresh_mode: changes'"
+            f"the connector '{connector}' has no '{mode}', because it is only read by its changes; "
+            "write 'refresh_mode: changes'"
         )
         yield document.problem(where, message)
 

@@ -56,6 +56,7 @@ OF_CONNECTOR: Mapping[str, frozenset[str]] = {
     "http": _WEB,
     "https": _WEB,
     "memory": frozenset({"data"}),
+    "delta": frozenset().union(*OF_STORE.values()),
     "cdc": SCHEMA_REGISTRY | {"avro_schema"},
     "debezium": SCHEMA_REGISTRY
     | frozenset(

@@ -4,11 +4,13 @@ import re
 import string
 from dataclasses import dataclass
 
+from caraway_core.sqltext.grammar import CLOSED_QUOTED_NAME
+
 SOURCE_SCHEMA = "caraway_source"
 """Holds the sources of accelerated datasets, for statements of the runtime alone."""
 RESERVED_SCHEMAS = frozenset({"runtime", "information_schema", SOURCE_SCHEMA})
 
-_PART = r'(?:"(?:[^"]|"")*"|[^".]*)'
+_PART = rf'(?:{CLOSED_QUOTED_NAME}|[^".]*)'
 _NAME = re.compile(rf"({_PART})(?:\.({_PART}))?")
 _IN_CATALOG = re.compile(rf'(?:"caraway"|(?i:caraway))\.(?P<name>{_PART}\.{_PART})$')
 _UNQUOTED = re.compile(r"[\w$-]{1,128}")

@@ -4,14 +4,15 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from caraway_core.sqltext import grammar, lexer
+
 MAX_BUCKETS = 1_000_000
 
-_QUOTED = r'"(?:[^"]|"")+"'
-_COLUMN = re.compile(rf"\s*(?:[^\W\d]\w*|{_QUOTED})\s*")
+# A name in quotes is not empty.
+_COLUMN = re.compile(rf'\s*(?:[^\W\d]\w*|(?!""(?!")){grammar.CLOSED_QUOTED_NAME})\s*')
 _BUCKET = re.compile(r"\s*bucket\s*\((.*)\)\s*", re.IGNORECASE | re.DOTALL)
 _CLOSES = {")": "(", "]": "["}
-# Texts, quoted names, comments and brackets: all that can hide or hold what follows.
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--|/\*|['\"()\[\];]")
+_QUOTES = frozenset("'\"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +109,15 @@ def _check_closed(text: str) -> None:
     if not text.strip():
         raise ValueError("must be a column or an expression, not empty")
     opened: list[str] = []
-    for token in _TOKEN.findall(text):
-        if token in ("--", "/*", ";"):
-            raise ValueError(f"'{text}' holds '{token}'; write one expression without it")
-        if token in ("'", '"'):
+    for token in lexer.tokens(text):
+        sign = token.text[:2] if token.kind == "comment" else token.text[0]
+        if token.kind in ("comment", "end"):
+            raise ValueError(f"'{text}' holds '{sign}'; write one expression without it")
+        if sign in _QUOTES and token.text.count(sign) % 2 != 0:
             raise ValueError(f"'{text}' has a quote that is never closed")
-        if token in _CLOSES and (not opened or opened.pop() != _CLOSES[token]):
+        if sign in _CLOSES and (not opened or opened.pop() != _CLOSES[sign]):
             raise ValueError(f"'{text}' closes a bracket that it does not open")
-        if token in _CLOSES.values():
-            opened.append(token)
+        if sign in _CLOSES.values():
+            opened.append(sign)
     if opened:
         raise ValueError(f"'{text}' has a bracket that is never closed")

@@ -14,15 +14,22 @@ from caraway_core.tables import StoredTable, TableSpec
 Scalar = None | bool | int | float | str | list[Any]
 SystemTable = Callable[[PrincipalId | None], pa.Table]
 """Makes the present content of a `runtime.*` table, as a principal may see it; None sees all."""
+INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
+"""The names of writes, as the engine words them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogSnapshot:
-    """Every table that queries can see, at one moment. A change makes a new snapshot."""
+    """Every table that queries can see, at one moment. A change makes a new snapshot.
+
+    Executors read the tables of `undivided` under other paths than the scheduler, so that these
+    cannot be shared out by the paths of their files.
+    """
 
     version: CatalogVersion
     tables: Mapping[TableName, TableSpec]
     system: Mapping[TableName, SystemTable]
+    undivided: frozenset[TableName] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
+from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 
 PROTOCOL_VERSION = 6
@@ -86,6 +87,8 @@ class Description:
     memory_used_bytes: int = 0
     catalogs: Mapping[str, CatalogVersion] = field(default_factory=dict)
     holds: tuple[TableName, ...] = ()
+    last_end: End | None = None
+    """How the process before this one ended, where a statement may have ended it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ class SourceRequest:
     access: Literal["read", "read_write"]
     base_dir: Path
     cache_dir: Path
+    is_followed: bool = False
+    """Its rows come from its changes, so only its columns are asked for."""
 
 
 class Source(Protocol):

@@ -27,6 +27,10 @@ class Standing:
     """Why a scheduler gives it no work; empty while none has refused it."""
     metrics: bytes = field(default=b"", repr=False)
     """Its page of metrics, as Prometheus text."""
+    pid: int = 0
+    """The process of the actor, which the process that keeps it looks at."""
+    stopped: int = 0
+    """The number of times work was stopped there. Some of that work may still run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Self
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import options as node_options
 from caraway_core.ray_nodes import sessions, tied
@@ -22,6 +23,7 @@ _START_S = 90.0
 _STOP_S = 10.0
 _GROUP_CHECK_S = 0.05
 _TOLD_LENGTH = 400
+_READ_BYTES = 64 * 1024
 _TOO_SLOW = "timed out during startup"
 """Ray's words for a raylet that has not joined within 30 s, which cannot be set."""
 _CAUSE = re.compile(r"error|failed|cannot", re.IGNORECASE)
@@ -41,7 +43,8 @@ class Node:
         self._folder = folder
         self._agent_port = agent_port
         self._is_up = asyncio.Event()
-        self._copying = asyncio.ensure_future(self._copy())
+        self._tasks = tasks.Tasks()
+        self._copying = self._tasks.spawn(self._copy(), "copy the output of a Ray node")
 
     @classmethod
     async def start(cls, options: NodeOptions) -> Self:
@@ -107,8 +110,8 @@ class Node:
         await asyncio.to_thread(sessions.close_session, self._folder)
 
     async def _wait_until_up(self, deadline: float) -> None:
-        up = asyncio.ensure_future(self._is_up.wait())
-        ended = asyncio.ensure_future(self._process.wait())
+        up = tasks.begin(self._is_up.wait())
+        ended = tasks.begin(self._process.wait())
         try:
             left_s = max(0.0, deadline - time.monotonic())
             await asyncio.wait((up, ended), timeout=left_s, return_when="FIRST_COMPLETED")
@@ -131,12 +134,20 @@ class Node:
         return " | ".join(line[:_TOLD_LENGTH] for line in causes[-1:]) or "it printed nothing"
 
     async def _copy(self) -> None:
+        """Read to the end, even if writing fails: a full pipe blocks the node."""
         assert self._process.stdout is not None
+        last, failure = b"", None
         with self.output.open("wb", buffering=0) as file:
-            async for line in self._process.stdout:
-                file.write(line)
-                if _IS_UP in line:
+            while part := await self._process.stdout.read(_READ_BYTES):
+                last = last[-len(_IS_UP) :] + part
+                if _IS_UP in last:
                     self._is_up.set()
+                try:
+                    file.write(part)
+                except OSError as exc:
+                    failure = exc
+        if failure is not None:
+            raise failure
 
     async def _group_end(self) -> None:
         await self._process.wait()

@@ -11,6 +11,8 @@ import pyarrow as pa
 from datafusion import DataFrame, LogicalPlan, SessionContext
 
 from caraway_core.errors import InvalidQueryError
+from caraway_core.sqltext import comments
+from caraway_engine import bounds
 from caraway_engine.known_faults import (
     combined,
     constants,
@@ -134,6 +136,7 @@ def planned(
     if mended is None:
         return Planned(sql, dataframe, optimized)
     try:
+        bounds.check_nesting(mended.sql)
         other = plan(mended.sql)
         if believed:
             # What the engine refuses only then would be an error without a sense for users.
@@ -176,13 +179,14 @@ def mend(
     Raises:
         InvalidQueryError: there is no such form.
     """
+    words = comments.left_out(sql)
     may_apply = (
-        _MAY_APPLY.search(sql)
-        or (relations and _CHOOSES.search(sql))
+        _MAY_APPLY.search(words)
+        or (relations and _CHOOSES.search(words))
         or believed
-        or (is_view and _MAKES_NULLS.search(sql))
+        or (is_view and _MAKES_NULLS.search(words))
     )
-    if not may_apply or len(_OPERATORS.findall(sql)) > _MOST_OPERATORS:
+    if not may_apply or len(_OPERATORS.findall(words)) > _MOST_OPERATORS:
         return None
     try:
         statements = syntax.parse(sql)
@@ -192,7 +196,7 @@ def mend(
         return None
     types = Types(context, parameters, known)
     # Each of these walks the whole statement; most statements lack the words.
-    words, is_needed, is_guarded = sql.lower(), False, False
+    words, is_needed, is_guarded = words.lower(), False, False
     if "random" in words or "uuid" in words:
         repeated.check(statements[0])
     if "except" in words or "intersect" in words:

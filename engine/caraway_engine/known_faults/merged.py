@@ -7,12 +7,12 @@ the name of its table before the statement is planned again.
 from collections.abc import Iterator
 
 from caraway_core.errors import InvalidQueryError
+from caraway_engine import engine_messages
 from caraway_engine.known_faults import joining, scopes, syntax
 from caraway_engine.known_faults.joining import Relation
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
-_ERROR = "Ambiguous reference to unqualified field"
 _KEEPS_LEFT = frozenset({"Join", "Inner", "Left", "LeftOuter"})
 _KEEPS_RIGHT = frozenset({"Right", "RightOuter"})
 _LEFT_ONLY = frozenset({"Semi", "Anti", "LeftSemi", "LeftAnti"})
@@ -21,7 +21,7 @@ _RIGHT_ONLY = frozenset({"RightSemi", "RightAnti"})
 
 def is_error(exc: BaseException) -> bool:
     """Tell if the engine may have failed for a column of USING."""
-    return _ERROR in str(exc)
+    return engine_messages.AMBIGUOUS.find(exc) is not None
 
 
 def qualified(sql: str, types: Types) -> str | None:

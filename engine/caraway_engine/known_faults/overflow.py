@@ -5,7 +5,8 @@ guard is a cheap test of each row; a row that may overflow is computed as DECIMA
 back, which fails where the number does not fit. `sums` guards what is computed of many rows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 
 import pyarrow as pa
 
@@ -32,6 +33,9 @@ _TESTS = {
     ("Plus", pa.uint64()): "__a + __b < __a",
     ("Minus", pa.uint64()): "__b > __a",
 }
+_MOST_REPEATED = 2
+"""A test holds its operands two or three times more; four levels would make 256 of one."""
+_ADDING = ("Plus", "Minus")
 _NEGATED = "CAST(0 - CAST(__a AS DECIMAL(20, 0)) AS {type})"
 
 
@@ -83,10 +87,26 @@ class _Arithmetic:
             return None
         if ranges.combined(operation["op"], left, right).fits(whole):
             return None
+        if operation["op"] in _ADDING and _is_chained(operation):
+            terms = list(self._terms(node, type_, added=True))
+            return lambda _copy: _summed(terms, type_)
         text = _text(operation, type_, right, left)
         return lambda copy: syntax.filled(
             text, a=copy["BinaryOp"]["left"], b=copy["BinaryOp"]["right"]
         )
+
+    def _terms(self, node: Tree, type_: pa.DataType, *, added: bool) -> Iterator[tuple[Tree, bool]]:
+        """Yield what a chain of `+` and `-` adds up, and whether it is added, not subtracted."""
+        waiting = [(node, added)]
+        while waiting:
+            each, is_added = waiting.pop()
+            inner = syntax.unnested(each)
+            operation = inner.get("BinaryOp") if self._type(inner) == type_ else None
+            if operation is None or operation["op"] not in _ADDING:
+                yield each, is_added
+                continue
+            is_right_added = is_added == (operation["op"] == "Plus")
+            waiting += [(operation["right"], is_right_added), (operation["left"], is_added)]
 
     def _negation(
         self, node: Tree, type_: pa.DataType, whole: Range
@@ -131,7 +151,7 @@ def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range) -> str
     if type_.bit_width < 64:
         wide = ranges.combined(op, left, right)
         return _WIDER.format(sign=sign, type=name) if wide.fits(_INT64) else exact
-    if scopes.is_costly(operation):
+    if _is_chained(operation) or scopes.is_costly(operation):
         return exact
     if right.least == right.most and type_ == pa.int64():
         test = _constant_test(op, right.least, "__a")
@@ -142,6 +162,28 @@ def _text(operation: Tree, type_: pa.DataType, right: Range, left: Range) -> str
     else:
         test = _TESTS[op, type_]
     return _GUARDED.format(test=test, exact=exact, sign=sign)
+
+
+def _summed(terms: Sequence[tuple[Tree, bool]], type_: pa.DataType) -> Tree:
+    """Add up terms exactly, however many; without a level of parentheses for each.
+
+    The engine's parser takes 47 levels, and seconds to refuse a few more.
+    """
+    made = _decimal(terms[0][0])
+    for term, is_added in terms[1:]:
+        sign = "Plus" if is_added else "Minus"
+        made = {"BinaryOp": {"left": made, "op": sign, "right": _decimal(term)}}
+    return syntax.filled(f"CAST(__a AS {_SQL_TYPES[type_]})", a=made)
+
+
+def _decimal(term: Tree) -> Tree:
+    return syntax.filled("CAST(__a AS DECIMAL(20, 0))", a=term)
+
+
+def _is_chained(operation: Tree) -> bool:
+    """Tell if so much is computed below that a test, which repeats it, would multiply it."""
+    computed = filter(_computes, chain.from_iterable(map(syntax.inside, operation.values())))
+    return next(islice(computed, _MOST_REPEATED, None), None) is not None
 
 
 def _constant_test(op: str, constant: int, other: str) -> str:

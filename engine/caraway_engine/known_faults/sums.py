@@ -9,12 +9,11 @@ from typing import TypeGuard
 
 import pyarrow as pa
 
+from caraway_engine.engine_messages import OVERFLOW
 from caraway_engine.known_faults import ranges, scopes, syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
 
-OVERFLOW = "number overflow"
-"""Stands in the engine's error when a guard fails; see `failures`."""
 _AVERAGES = frozenset({"avg", "mean"})
 _ROWS = 2**32
 """No sum has more rows: those of numbers of 32 bits cannot overflow."""

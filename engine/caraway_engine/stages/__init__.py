@@ -1,6 +1,7 @@
 """Planning of distributed queries: Substrait in, stages and exchanges out; values, no I/O.
 
-What runs the stages does not live here, nor does anything that knows where executors are.
+What runs the stages does not live here, nor does anything that knows where executors are. This
+module itself holds values only: who imports it to read a graph does not load the plan language.
 """
 
 from caraway_engine.stages.graph import (
@@ -14,7 +15,6 @@ from caraway_engine.stages.graph import (
     StageGraph,
     TableFacts,
 )
-from caraway_engine.stages.planner import Planner, widest_reads
 from caraway_engine.stages.policy import Policy
 
 __all__ = [
@@ -23,11 +23,9 @@ __all__ = [
     "Hashed",
     "Measured",
     "Mode",
-    "Planner",
     "Policy",
     "Reading",
     "Stage",
     "StageGraph",
     "TableFacts",
-    "widest_reads",
 ]

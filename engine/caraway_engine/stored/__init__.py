@@ -7,9 +7,8 @@ Where there is a log beside it, each position of the log is a table of its own. 
 rows is not here: see `lineages` and `merging`.
 """
 
-from caraway_engine.stored.naming import pieces
 from caraway_engine.stored.version import Version
 from caraway_engine.stored.views import Part, View
 from caraway_engine.stored.wanted import ChunksAwayError, Wanted, check_present
 
-__all__ = ["ChunksAwayError", "Part", "Version", "View", "Wanted", "check_present", "pieces"]
+__all__ = ["ChunksAwayError", "Part", "Version", "View", "Wanted", "check_present"]

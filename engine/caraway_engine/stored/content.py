@@ -13,12 +13,12 @@ from caraway_core.partitions import hashing
 from caraway_core.partitions.keys import Bucket
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
-from caraway_engine import entries, held, keyed
+from caraway_engine import dealing, entries, held, keyed
 from caraway_engine.held import Chunks
 from caraway_engine.keyed import Sought
 from caraway_engine.lineages import Lineage
 from caraway_engine.merging import Merged
-from caraway_engine.stored import making, naming
+from caraway_engine.stored import making
 from caraway_engine.stored.turns import Turns
 from caraway_engine.stored.wanted import Wanted
 
@@ -56,7 +56,7 @@ class Content:
         self.merging = Turns()
         self.standing: frozenset[tuple[str, ...]] = frozenset()
         """Shares that stay in memory, read or not: another executor may be lost that reads them."""
-        self.pieces = naming.by_name(spec)
+        self.pieces = dealing.by_name(spec)
         self.names = tuple(self.pieces)
         """The names of its pieces, in the order of the rows."""
         self.lineage = Lineage(table, spec, self.pieces)

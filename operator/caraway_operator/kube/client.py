@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import random
 from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,14 +10,15 @@ from urllib.parse import quote
 
 import httpx
 
+from caraway_core.backoff import Backoff, Delays
 from caraway_operator.kube import errors
 from caraway_operator.kube.access import Access
 from caraway_operator.kube.kinds import KINDS, SECRET, Kind, Object
 
 FIELD_MANAGER = "caraway-operator"
 _ATTEMPTS = 3
-_PAUSE_S = 0.2
-_LONGEST_PAUSE_S = 5.0
+_DELAYS = Delays(0.2, 5.0, jitter=1.0)
+_LONGEST_ASKED_S = 5.0
 _PAGE = 500
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _MERGE = "application/merge-patch+json"
@@ -173,6 +173,7 @@ class Kube:
         headers = {"Content-Type": type_} if content is not None else {}
         what = f"{method} {path}"
         self.writes += method != "GET"
+        again = Backoff(_DELAYS)
         for attempt in range(1, _ATTEMPTS + 1):
             self.requests += 1
             pause_s = 0.0
@@ -198,7 +199,7 @@ class Kube:
                 failure = errors.AwayError(f"{what}: {response.status_code} {said}")
                 pause_s = _retry_after(response)
             if attempt < _ATTEMPTS:
-                await asyncio.sleep(pause_s + _PAUSE_S * 2**attempt * random.uniform(0.5, 1))
+                await asyncio.sleep(pause_s + again.failed())
         raise failure
 
 
@@ -265,4 +266,4 @@ def _said(response: httpx.Response) -> str:
 
 def _retry_after(response: httpx.Response) -> float:
     named = response.headers.get("Retry-After", "")
-    return min(float(named), _LONGEST_PAUSE_S) if named.isdigit() else 0.0
+    return min(float(named), _LONGEST_ASKED_S) if named.isdigit() else 0.0

@@ -2,18 +2,17 @@
 
 import asyncio
 import logging
-import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
+from caraway_core.backoff import Backoff, Delays
 from caraway_operator.kube import errors
 from caraway_operator.kube.client import Kube
 from caraway_operator.kube.kinds import Kind, Object, Ref, ref
 
 logger = logging.getLogger(__name__)
-_FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 30.0
+_DELAYS = Delays(0.25, 15.0, jitter=1.0)
 _HELD_S = 10.0
 
 
@@ -53,7 +52,7 @@ class Watcher:
         self._objects = objects
         self._clock = clock
         self._sleep = sleep
-        self._pause_s = _FIRST_PAUSE_S
+        self._again = Backoff(_DELAYS)
         self.listed = asyncio.Event()
         """Is set once everything that there was is known."""
 
@@ -68,18 +67,16 @@ class Watcher:
                 version = ""
             except errors.KubeError as error:
                 version = "" if error.is_lasting else version
-                # One that held for a while was only cut: of kinds that seldom change nothing else
-                # would ever shorten the pause again.
-                has_held = self._clock() - began >= _HELD_S
-                self._pause_s = (
-                    _FIRST_PAUSE_S if has_held else min(self._pause_s * 2, _LONGEST_PAUSE_S)
-                )
                 logger.warning(
                     "watch broken",
                     extra={"kind": self._kind.name, "reason": error.message},
                 )
+            # One that held for a while was only cut: of kinds that seldom change nothing else
+            # would ever shorten the pause again.
+            if self._clock() - began >= _HELD_S:
+                self._again.succeeded()
             # Also after a watch that just ended: an API that ends them at once is not hammered.
-            await self._sleep(self._pause_s * random.uniform(0.5, 1))
+            await self._sleep(self._again.failed())
 
     async def _list(self) -> str:
         listing = await self._kube.list(self._kind, self._namespace, self._selector)
@@ -92,7 +89,7 @@ class Watcher:
         async for type_, object_ in self._kube.watch(
             self._kind, self._namespace, self._selector, version
         ):
-            self._pause_s = _FIRST_PAUSE_S
+            self._again.succeeded()
             version = object_["metadata"].get("resourceVersion", version)
             self._take(type_, object_)
         return version

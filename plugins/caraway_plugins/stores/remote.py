@@ -16,6 +16,7 @@ import httpx
 import pyarrow as pa
 
 from caraway_core import disks, signatures
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import DiskFullError, ResultStoreAwayError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
@@ -26,8 +27,7 @@ PATIENCE_S = 30.0
 _CONNECT_S = 5.0
 _ANSWER_S = 30.0
 _CALLS_AT_ONCE = 8
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 2.0
+_DELAYS = Delays(0.1, 2.0)
 _COPYING = "the disk of this process cannot hold a copy"
 _AGAIN = (408, 422, 429, 502, 503, 504)
 _Result = TypeVar("_Result")
@@ -218,11 +218,12 @@ class RemoteResultStore:
             ResultStoreError: it refused, or was away for too long.
         """
         deadline = time.monotonic() + self._patience_s
-        pause_s = _FIRST_PAUSE_S
+        again = Backoff(_DELAYS)
         while True:
             try:
                 return call()
             except (httpx.TransportError, _AwayError) as exc:
+                pause_s = again.failed()
                 # The threads of a process that ends are waited for.
                 is_over = time.monotonic() + pause_s > deadline
                 if is_over or not threading.main_thread().is_alive():
@@ -235,7 +236,6 @@ class RemoteResultStore:
                     raise  # It says on what already.
                 raise type(exc)(f"{title}: {exc.message}") from exc
             time.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def _chunk(self, key: str, chunk: ChunkInfo) -> str:
         name = chunks.file_name(chunk.index, chunk.sha256)

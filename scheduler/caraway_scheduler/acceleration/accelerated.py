@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core import registry, tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
@@ -34,7 +35,7 @@ from caraway_scheduler.acceleration.upkeep import Upkeep
 
 logger = logging.getLogger(__name__)
 _BUCKETS = 8
-_AGAIN_S = 5.0
+_DELAYS = Delays(1.0, 10.0, jitter=0.2)
 _FOLLOWING = "/following"
 
 
@@ -187,6 +188,7 @@ class Accelerated:
     async def _feed(self, feed: Feed) -> None:
         """Have a version to change, then apply changes; those of a source are asked for."""
         await self._has_begun.wait()
+        again = Backoff(_DELAYS)
         while True:
             try:
                 if await self.head.look() is None:
@@ -200,7 +202,7 @@ class Accelerated:
                 logger.warning("changes have to wait", extra={"cause": exc.message})
             except CarawayError as exc:
                 self.keeper.fail(exc.message)
-            await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(again.failed())
         self.keeper.fail("")
         if source is not None:
             name = self.plan.name

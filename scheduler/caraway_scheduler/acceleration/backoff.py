@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-_LONGEST_S = 300.0
+from caraway_core.backoff import Delays
+
+# The golden ratio gives about 1, 2, 3, 5, 8 ... seconds.
+DELAYS = Delays(1.17, 300.0, factor=1.618, jitter=0.2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,16 +18,3 @@ class Retries:
     def allow(self, attempt: int) -> bool:
         """Whether a refresh whose `attempt`-th try failed, the first being 1, is tried again."""
         return self.are_enabled and (self.max_attempts is None or attempt <= self.max_attempts)
-
-
-def delay_s(failures: int, chance: float) -> float:
-    """Go 1, 2, 3, 5, 8 seconds to five minutes by failures in a row.
-
-    A chance in [0, 1) spreads it by up to a fifth.
-    """
-    delay, following = 1.0, 2.0
-    for _ in range(failures - 1):
-        if delay >= _LONGEST_S:
-            break
-        delay, following = following, delay + following
-    return min(delay, _LONGEST_S) * (1 + chance / 5)

@@ -10,9 +10,8 @@ from caraway_core import changes
 from caraway_core.changes import EXISTS, OFFSET, OLD_KEY, OP, Changes, Op
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import BatchStream, Write
+from caraway_core.protocols.dispatch import DELETE, INSERT, BatchStream, Write
 from caraway_core.tables import Twice
-from caraway_engine.plan_facts import DELETE, INSERT
 from caraway_scheduler.acceleration.ingesting import Upon
 
 MOST_BYTES = 256 * 1024 * 1024

@@ -15,7 +15,7 @@ from functools import partial
 
 import pyarrow as pa
 
-from caraway_core import changes
+from caraway_core import changes, tasks
 from caraway_core.changes import Changes, LogEntry
 from caraway_core.errors import CarawayError, MovedOnError, QueryError, UnavailableError
 from caraway_core.ids import TableName
@@ -205,7 +205,9 @@ class Feed:
                 return
             for each in wanted:
                 _fail(each, exc)
-        except Exception:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             logger.exception("changes were not applied", extra={"dataset": self._head.name})
             for each in wanted:
                 _fail(each, CarawayError("internal error"))

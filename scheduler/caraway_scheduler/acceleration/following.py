@@ -12,11 +12,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
-from caraway_core import changes
+from caraway_core import changes, tasks
+from caraway_core.backoff import Backoff
 from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeSource, PositionLostError, SourceBatch
-from caraway_scheduler.acceleration import backoff
+from caraway_scheduler.acceleration.backoff import DELAYS
 from caraway_scheduler.acceleration.ingesting import Ingest, Whence
 
 logger = logging.getLogger(__name__)
@@ -63,8 +64,7 @@ class Following:
         self._release = release
         self._timing = timing or Timing()
         self._sleep = sleep
-        self._chance = chance
-        self._failures = 0
+        self._again = Backoff(DELAYS, chance)
         self._lost: str | None = None
         self.is_whole = False
         """Whether the dataset is as its source was at one time, as far as this scheduler knows."""
@@ -75,9 +75,8 @@ class Following:
             while True:
                 error = await self._attempt()
                 if error is not None:
-                    self._failures += 1
                     self._tell(error)
-                    await self._sleep(backoff.delay_s(self._failures, self._chance()))
+                    await self._sleep(self._again.failed())
         finally:
             await self._source.aclose()
             if self._release is not None:
@@ -99,7 +98,9 @@ class Following:
                 "changes do not come", extra={"dataset": self._name, "cause": exc.message}
             )
             return exc
-        except Exception:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             logger.exception("changes do not come", extra={"dataset": self._name})
             return DatasetError(
                 "unavailable",
@@ -113,21 +114,19 @@ class Following:
             position = None
         # The batch that is applied, and one that was read meanwhile.
         ahead: asyncio.Queue[SourceBatch | CarawayError] = asyncio.Queue(1)
-        tasks = [
-            asyncio.create_task(self._read(position, ahead), name=f"read changes of {self._name}"),
-            asyncio.create_task(
-                self._apply(standing, ahead), name=f"apply changes of {self._name}"
-            ),
-            asyncio.create_task(self._hold(), name=f"hold {self._name}"),
+        working = [
+            tasks.begin(self._read(position, ahead), f"read changes of {self._name}"),
+            tasks.begin(self._apply(standing, ahead), f"apply changes of {self._name}"),
+            tasks.begin(self._hold(), f"hold {self._name}"),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(working, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
-            for task in tasks:
+            for task in working:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*working, return_exceptions=True)
 
     async def _read(
         self, position: str | None, ahead: "asyncio.Queue[SourceBatch | CarawayError]"
@@ -176,7 +175,8 @@ class Following:
                 position = batch.position
                 await self._source.confirm(position)
             self.is_whole = batch.is_whole
-            self._failures, self._lost = 0, None
+            self._again.succeeded()
+            self._lost = None
             self._tell(None)
 
     async def _hold(self) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core import tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import overrides, refreshing
@@ -27,6 +28,8 @@ from caraway_scheduler.acceleration.version import Version
 from caraway_scheduler.acceleration.wishes import Ask
 
 logger = logging.getLogger(__name__)
+_DELAYS = Delays(0.5, RENEW_S, jitter=0.2)
+_UNFORESEEN = "the refresh failed for a reason that is in the log of the scheduler"
 _MOST_EVENTS = 256
 _NEWS, _MOVED = events.Seen(-1), events.Seen(0)
 Tell = Callable[[TableName, Refreshes, Stored], None]
@@ -193,7 +196,7 @@ class Keeper:
 
     async def _persistently(self, action: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Do it, and again while it fails: an event that was lost would be missed."""
-        has_failed = False
+        has_failed, again = False, Backoff(_DELAYS)
         while True:
             try:
                 await action()
@@ -211,7 +214,7 @@ class Keeper:
                 )
                 has_failed = True
                 self.fail(exc.message)
-            await asyncio.sleep(RENEW_S)
+            await asyncio.sleep(again.failed())
 
     async def _begin(self) -> None:
         if await self._head.look() is not None:
@@ -282,9 +285,11 @@ class Keeper:
             self._counted = self._counting.begin(name, begin.mode)
             began = partial(self._events.put_nowait, events.Began(run, 1))
             ended = events.Succeeded(run, await self._turns.take(begin, began))
-        except Exception as exc:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             failure = _first(exc)
-            message = failure.message if isinstance(failure, CarawayError) else "internal error"
+            message = failure.message if isinstance(failure, CarawayError) else _UNFORESEEN
             if not isinstance(failure, CarawayError):
                 logger.error("refresh failed", exc_info=failure, extra={"dataset": name})
             logger.warning("refresh failed", extra={"dataset": name, "reason": message})
@@ -299,13 +304,13 @@ class Keeper:
     def _broke_off(self, run: events.RunNumber, _exc: BaseException) -> None:
         """End a run that could not even say how it ended."""
         self._run = None
-        self._events.put_nowait(events.Failed(run, "internal error", random.random()))
+        self._events.put_nowait(events.Failed(run, _UNFORESEEN, random.random()))
 
     def _resume(self) -> None:
         """Go on after a failure of the keeper itself: what it was about to do is begun again."""
         running = self._state.running
         if running is not None and self._run is None:
-            failed = events.Failed(running.number, "internal error", random.random())
+            failed = events.Failed(running.number, _UNFORESEEN, random.random())
             self._events.put_nowait(failed)
         if self._has_source:
             self._events.put_nowait(None)

@@ -9,8 +9,8 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.tables import StoredTable
+from caraway_engine import dealing
 from caraway_scheduler.acceleration.version import Version
-from caraway_scheduler.dispatch import sharing_out
 
 SCHEMA = pa.schema(
     [
@@ -45,7 +45,7 @@ def _rows(
         size = sizes[chunk.partition if spec.cut.terms else chunk.sha256]
         size[0] += chunk.row_count
         size[1] += chunk.size_bytes
-    for partition, owners in sharing_out.holders(spec, ready, spec.replicas).items():
+    for partition, owners in dealing.holders(spec, ready, spec.replicas).items():
         row_count, size_bytes = sizes[partition]
         yield {
             "dataset": name,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from caraway_core.errors import InvalidRequestError
 from caraway_core.ids import TableName
-from caraway_scheduler.acceleration import backoff
 from caraway_scheduler.acceleration import refresh_events as events
+from caraway_scheduler.acceleration.backoff import DELAYS
 from caraway_scheduler.acceleration.overrides import LoadMode, RefreshOverrides
 from caraway_scheduler.acceleration.refresh_events import Effect, Event, RunNumber, Settings
 from caraway_scheduler.catalog.states import Status
@@ -162,7 +162,7 @@ def _failed(state: Refreshes, running: Run, event: events.Failed) -> Outcome:
     if failed.running is not None or is_last:
         return failed, effects
     # Both times are set: a refresh that is due sooner takes the place of the retry.
-    retry = events.RetryIn(running.number, backoff.delay_s(failures, event.chance))
+    retry = events.RetryIn(running.number, DELAYS.delay_s(failures, event.chance))
     return replace(failed, retry=running), (retry, *effects)
 
 

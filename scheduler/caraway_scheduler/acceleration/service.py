@@ -10,6 +10,7 @@ from functools import partial
 import pyarrow as pa
 
 from caraway_core import tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.changes import Changes
 from caraway_core.errors import (
     CarawayError,
@@ -46,7 +47,7 @@ from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.history.tasks import TaskRecord
 
 logger = logging.getLogger(__name__)
-_REWATCH_S = 2.0
+_DELAYS = Delays(0.5, 5.0, jitter=0.2)
 
 
 class NotAcceleratedError(InvalidRequestError):
@@ -229,9 +230,11 @@ class Accelerations:
             await self._newest.caught_up(sql)
 
     async def _follow(self) -> None:
+        again = Backoff(_DELAYS)
         while True:
             try:
                 async for entry in self._versions.watch():
+                    again.succeeded()
                     kept = self._kept.get(name_in(entry))
                     if kept is not None and entry.value:
                         kept.news(entry.revision)
@@ -240,7 +243,7 @@ class Accelerations:
                 logger.warning("versions are not followed", extra={"cause": exc.message})
             for kept in self._kept.values():
                 kept.news()
-            await asyncio.sleep(_REWATCH_S)
+            await asyncio.sleep(again.failed())
 
     async def aclose(self) -> None:
         for kept in self._kept.values():

@@ -5,6 +5,7 @@ import logging
 from contextlib import suppress
 from typing import Literal
 
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
 from caraway_core.manifest.acceleration import Snapshots
 from caraway_scheduler.acceleration import snapshots
@@ -14,7 +15,8 @@ from caraway_scheduler.acceleration.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
 _CLAIM = "/snapshot"
-_AGAIN_S = 10.0
+_STARTING = Delays(1.0, 30.0, jitter=0.2)
+_MAKING = Delays(10.0, 60.0, jitter=0.2)
 OnFailure = Literal["warn", "retry", "fallback"]
 
 
@@ -41,6 +43,7 @@ class Snapshotting:
         """Start a dataset that has no version from its last snapshot."""
         if self._wanted.use not in ("enabled", "bootstrap_only"):
             return
+        again = Backoff(_STARTING)
         while True:
             try:
                 return await self._begin()
@@ -50,7 +53,7 @@ class Snapshotting:
                     logger.warning("the dataset does not start from its snapshot", extra=extra)
                 if self._on_failure != "retry":
                     return
-            await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(again.failed())
 
     async def replacement(self, held: HeldVersion) -> Successor | None:
         """Return the last snapshot as a version. Raises as `SnapshotStore.replacement`."""
@@ -60,16 +63,18 @@ class Snapshotting:
         """Make snapshots until cancelled."""
         if self._wanted.use not in ("enabled", "create_only"):
             return
+        again = Backoff(_MAKING)
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._wanted.every_s):
                     await self._wait()
             try:
                 await self._make()
+                again.succeeded()
             except CarawayError as exc:
                 extra = {"dataset": self._head.name, "cause": exc.message}
                 logger.warning("a snapshot was not made", extra=extra)
-                await asyncio.sleep(_AGAIN_S)
+                await asyncio.sleep(again.failed())
 
     async def _begin(self) -> None:
         head = self._head

@@ -4,24 +4,17 @@ They are spliced into other statements, so they are read here word for word. Wha
 does not tell, above all whether its columns exist, the engine says when it plans them.
 """
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from caraway_core.ids import TableName
 from caraway_core.manifest import names
+from caraway_core.sqltext import comments, lexer
+from caraway_core.sqltext.lexer import SqlToken
 
-_TOKEN = re.compile(
-    r"""(?P<space>(?:\s|--[^\n]*(?:\n|$)|/\*(?:(?!/\*).)*?\*/)+)
-    |(?P<text>'(?:[^']|'')*')
-    |(?P<name>"(?:[^"]|"")*"|[^\W\d]\w*)
-    |(?P<other>\d[\w.]*|.)""",
-    re.VERBOSE | re.DOTALL,
-)
-# What would end a text elsewhere than it seems, or stand for a value that nobody binds.
-_STRANGE = frozenset("`$?'\"\\")
-# E'\'' and its like: within them a quote may not end the text.
-_PREFIXES = frozenset({"E", "R", "B", "N", "Q", "U", "RB", "BR", "NQ"})
+# Texts that hide their end from a reader, and what stands for a value that nobody binds.
+_NOT_UNDERSTOOD = frozenset({"dollar", "placeholder", "variable"})
+_STRANGE = frozenset("`$?\\")
+_QUOTES = frozenset("'\"")
 _ELSEWHERE = frozenset({"SELECT", "JOIN", "UNION", "INTERSECT", "INTO", "TABLE", "RETURNING"})
 _CLAUSES = frozenset(
     {"WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "WINDOW", "QUALIFY"}
@@ -56,6 +49,7 @@ class _Token:
     word: str
     depth: int
     is_name: bool
+    start: int
 
 
 def refresh_sql(text: str, dataset: TableName) -> RefreshSql:
@@ -77,7 +71,7 @@ def refresh_sql(text: str, dataset: TableName) -> RefreshSql:
         raise ValueError(f"refresh_sql of '{dataset}' {exc}; write it as: {example}") from None
     later = {token.word for token in tokens[end:] if token.depth == 0}
     is_plain = not later & (_CLAUSES - {"WHERE"}) and "EXCEPT" not in later
-    return RefreshSql(_joined(text), is_plain and tokens[1].word != "DISTINCT")
+    return RefreshSql(_joined(text, 0), is_plain and tokens[1].word != "DISTINCT")
 
 
 def retention_sql(text: str, dataset: TableName) -> RetentionSql:
@@ -100,21 +94,24 @@ def retention_sql(text: str, dataset: TableName) -> RetentionSql:
         _check(not _ENDS_A_CONDITION & set(ends), "has more than a condition after WHERE")
     except ValueError as exc:
         raise ValueError(f"retention_sql of '{dataset}' {exc}; write it as: {example}") from None
-    return RetentionSql(_without(_joined(text), len(tokens) - len(condition)))
+    return RetentionSql(_joined(text, condition[0].start))
 
 
 def _statement(text: str) -> list[_Token]:
     found: list[_Token] = []
     depth = 0
-    for kind, piece in _pieces(text):
-        if kind == "space":
+    for token in lexer.tokens(text):
+        _check_understood(token)
+        if token.kind == "comment":
             continue
-        _check(piece not in _STRANGE, f"holds {piece} where it is not understood")
+        piece = token.text
         if piece == ")":
             depth -= 1
             _check(depth >= 0, "closes a parenthesis that it did not open")
-        word = piece.upper() if kind == "name" else piece
-        found.append(_Token(piece, word, depth, kind == "name"))
+        is_name = token.kind in ("word", "name")
+        found.append(
+            _Token(piece, piece.upper() if is_name else piece, depth, is_name, token.start)
+        )
         depth += piece == "("
     _check(depth == 0, "leaves a parenthesis open")
     while found and found[-1].word == ";":
@@ -123,15 +120,16 @@ def _statement(text: str) -> list[_Token]:
     return found
 
 
-def _pieces(text: str) -> Iterator[tuple[str, str]]:
-    before = ("", "")
-    for match in _TOKEN.finditer(text):
-        piece = (match.lastgroup or "", match[0])
-        has_prefix = piece[0] == "text" and before[0] == "name" and before[1].upper() in _PREFIXES
-        _check(not has_prefix, f"holds a text that begins with {before[1]}'")
-        _check(before[1] + piece[1] != "/*", "holds a comment without an end, or one in another")
-        yield piece
-        before = piece
+def _check_understood(token: SqlToken) -> None:
+    first = token.text[0]
+    if token.kind == "prefixed":
+        prefix = token.text.partition("'")[0].partition('"')[0]
+        _check(False, f"holds a text that begins with {prefix}{token.text[len(prefix)]}")
+    is_open = first in _QUOTES and token.text.count(first) % 2 != 0
+    is_strange = is_open or first in _STRANGE or token.kind in _NOT_UNDERSTOOD
+    _check(not is_strange, f"holds {first} where it is not understood")
+    is_block = token.kind == "comment" and first == "/"
+    _check(not is_block or token.text.endswith("*/", 2), "holds a comment without an end")
 
 
 def _check_one_table(tokens: list[_Token]) -> None:
@@ -169,19 +167,9 @@ def _check_tail(tokens: list[_Token]) -> None:
     _check(is_clause, "has more than one table, or something unknown, after FROM")
 
 
-def _joined(text: str) -> str:
-    """Leave out comments, which could hide what is written after them, and the last semicolon."""
-    pieces = (" " if kind == "space" else piece for kind, piece in _pieces(text))
-    return "".join(pieces).strip().rstrip("; ")
-
-
-def _without(text: str, count: int) -> str:
-    """Return what follows so many pieces."""
-    for match in _TOKEN.finditer(text):
-        if count == 0 and match.lastgroup != "space":
-            return text[match.start() :]
-        count -= match.lastgroup != "space"
-    return ""
+def _joined(text: str, start: int) -> str:
+    """Return what is from there on, without its comments, in which `)` may be, and the last `;`."""
+    return comments.left_out(lexer.plain(text)[start:]).strip().rstrip("; \n")
 
 
 def _check(holds: bool, problem: str) -> None:

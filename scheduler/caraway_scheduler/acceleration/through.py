@@ -32,12 +32,12 @@ from caraway_core.protocols.dispatch import (
     ViewFacts,
     Write,
 )
+from caraway_core.sqltext import writing
 from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration import changing
 from caraway_scheduler.acceleration.changing import Changeable
 from caraway_scheduler.acceleration.ingesting import Upon
 from caraway_scheduler.catalog.states import source_of
-from caraway_scheduler.jobs import effects
 
 logger = logging.getLogger(__name__)
 _TRIES = 16
@@ -162,7 +162,7 @@ class SourceDispatch:
         await known.caught_up(statement.sql)
         sources = known.sources()
         written = sources.taking | sources.logged
-        if statement.writable and written and effects.may_change(statement.sql):
+        if statement.writable and written and writing.may_change(statement.sql):
             write = await self._inner.write_of(statement)
             if write is not None and write.table in sources.logged:
                 return await self._changed(query_id, statement, write, known)

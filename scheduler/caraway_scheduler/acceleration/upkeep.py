@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core import tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.changes import Log, LogEntry
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.results import ResultStore
@@ -26,7 +27,7 @@ MOST_LOGGED = 200_000
 _SHARE = 20
 _UPKEEP = "/upkeep"
 _TRIES = 16
-_AFTER_FAILURE_S = 30.0
+_DELAYS = Delays(10.0, 60.0, jitter=0.2)
 
 
 class Upkeep:
@@ -54,7 +55,7 @@ class Upkeep:
     async def run(self) -> None:
         """Work until cancelled."""
         loop = asyncio.get_running_loop()
-        looked_s = loop.time()
+        looked_s, again = loop.time(), Backoff(_DELAYS)
         while True:
             # News may come all the time; they do not put off the look for old rows.
             due_s = None if self._every_s is None else looked_s + self._every_s
@@ -70,10 +71,11 @@ class Upkeep:
                     looked_s = loop.time()
                 await self._gather()
                 await self._compact()
+                again.succeeded()
             except CarawayError as exc:
                 extra = {"dataset": self._head.name, "cause": exc.message}
                 logger.warning("the upkeep of a dataset is put off", extra=extra)
-                await asyncio.sleep(_AFTER_FAILURE_S)
+                await asyncio.sleep(again.failed())
 
     async def _trim(self) -> None:
         """Write the dataset anew if it holds rows that are too old."""

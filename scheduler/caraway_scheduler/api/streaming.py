@@ -9,6 +9,7 @@ import pyarrow as pa
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Send
 
+from caraway_core import tasks
 from caraway_engine.formats import Encoder
 from caraway_scheduler.api import compression
 from caraway_scheduler.api.negotiation import Coding
@@ -114,8 +115,8 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
     Raises:
         ClientDisconnect: the client went away first; the work is cancelled.
     """
-    start = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(disconnected(request.receive))
+    start = tasks.begin(work)
+    gone = tasks.begin(disconnected(request.receive))
     try:
         await asyncio.wait((start, gone), return_when=asyncio.FIRST_COMPLETED)
         if gone.done() and not start.done():

@@ -77,27 +77,22 @@ class Asking:
         request: SourceRequest,
     ) -> _Result:
         loop = asyncio.get_running_loop()
-        try:
-            return await loop.run_in_executor(pool, partial(_carried, function), request)
-        except DatasetError as exc:
-            _hide_folders(exc, request)
-            raise
-        except Exception as exc:
-            raise unexpected(request.name, "its source", exc) from exc
+        return await loop.run_in_executor(pool, partial(_asked, function), request)
 
 
-def _carried(function: Callable[[SourceRequest], _Result], request: SourceRequest) -> _Result:
-    """Ask a source, and raise nothing but an `Exception` that asyncio can carry.
+def _asked(function: Callable[[SourceRequest], _Result], request: SourceRequest) -> _Result:
+    """Ask a source; raise only DatasetError.
 
-    StopIteration leaves whoever awaits it waiting without end. A panic of native code is no
-    `Exception`, and SystemExit would end the loop.
+    asyncio cannot carry every exception: after StopIteration the caller never wakes, CancelledError
+    looks like a cancelled caller, and SystemExit ends the loop.
     """
     try:
         return function(request)
+    except DatasetError as exc:
+        _hide_folders(exc, request)
+        raise
     except BaseException as exc:
-        if isinstance(exc, Exception) and not isinstance(exc, StopIteration):
-            raise
-        raise RuntimeError(f"{type(exc).__name__}: {exc}") from exc
+        raise unexpected(request.name, "its source", exc) from exc
 
 
 def _hide_folders(exc: DatasetError, request: SourceRequest) -> None:

@@ -10,15 +10,15 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from caraway_core import tasks
+from caraway_core import backoff, tasks
 from caraway_core.errors import DatasetError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch, SystemTable
-from caraway_core.tables import FilesTable, StoredTable, TableSpec, ViewTable
-from caraway_scheduler.catalog import backoff, changes
+from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec, ViewTable
+from caraway_scheduler.catalog import changes
 from caraway_scheduler.catalog.asking import Asking, UnexpectedError, unexpected
 from caraway_scheduler.catalog.installing import Installer
 from caraway_scheduler.catalog.judging import Judge
@@ -28,6 +28,7 @@ from caraway_scheduler.catalog.states import (
     Status,
     ViewState,
     source_of,
+    tables_of,
 )
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ Listener = Callable[[DatasetState], None]
 _POLL_S: Mapping[str, float] = {"file": 1.0}
 _POLL_REMOTE_S = 30.0
 _INSTALL = "install the catalog"
+_DELAYS = backoff.USUAL
 
 
 class Accelerator(Protocol):
@@ -146,8 +148,7 @@ class Catalog:
         Raises:
             DatasetError: it cannot be read.
         """
-        state = self.datasets.get(name)
-        if state is None:
+        if (state := self.datasets.get(name)) is None:
             return
         if state.source_error is not None:
             raise state.source_error
@@ -178,7 +179,7 @@ class Catalog:
         """Return how large the source of an accelerated dataset is, as far as that is known."""
         state = self.datasets.get(name)
         spec = state.spec if state is not None else None
-        return sum(scan.size_bytes for scan in spec.scans) if isinstance(spec, FilesTable) else 0
+        return spec.size_bytes if isinstance(spec, FilesTable | RemoteTable) else 0
 
     def tell(self, name: TableName, status: Status, error: DatasetError | None) -> None:
         """Take note of how an accelerated dataset stands."""
@@ -227,33 +228,37 @@ class Catalog:
                 self.accelerator.begin(state, state.dataset.acceleration)
             else:
                 self.accelerator.end(state.name)
-        except Exception as exc:
-            self._fail(state, unexpected(state.name, "its acceleration", exc))
+        except BaseException as exc:
+            self._fail_unforeseen(state, "its acceleration", exc)
         else:
             state.is_kept = True
 
     def _drop(self, name: TableName) -> None:
         self._keepers.pop(name).cancel()
         self.datasets.pop(name)
-        if self.accelerator is not None:
-            self.accelerator.end(name)
         self._settled.pop(name).set()
+        if self.accelerator is None:
+            return
+        try:
+            self.accelerator.end(name)
+        except Exception as exc:
+            tasks.note(exc, "end an acceleration", fields={"dataset": name})
 
     async def _keep(self, state: DatasetState, settled: asyncio.Event) -> None:
         """Load a dataset, again while that fails, and again when its data has changed."""
         while True:
             try:
                 is_loaded = await self._load(state)
-            except Exception as exc:
+            except BaseException as exc:
                 is_loaded = False
-                self._fail(state, unexpected(state.name, "its source", exc))
+                self._fail_unforeseen(state, "its source", exc)
             finally:
                 settled.set()
             self.on_progress(state)
             if is_loaded:
                 await self._until_stale(state)
             else:
-                await asyncio.sleep(backoff.delay_s(state.attempts, random.random()))
+                await asyncio.sleep(_DELAYS.delay_s(state.attempts, random.random()))
 
     async def _load(self, state: DatasetState) -> bool:
         """Have statements read the dataset as its source has it; False: it failed."""
@@ -268,8 +273,8 @@ class Catalog:
         state.spec, state.resolved, state.is_loaded = spec, state.fingerprint, True
         try:
             await self._install()
-        except Exception as exc:
-            self._fail(state, unexpected(state.name, "the catalog", exc))
+        except BaseException as exc:
+            self._fail_unforeseen(state, "the catalog", exc)
             return False
         if state.is_accelerated:
             return state.is_kept and state.source_error is None
@@ -287,6 +292,9 @@ class Catalog:
                 found = await self._asking.fingerprint(state.dataset, polling=True)
             except DatasetError as exc:
                 self._fail(state, exc)
+                return
+            except BaseException as exc:
+                self._fail_unforeseen(state, "its source", exc)
                 return
             if found != state.fingerprint:
                 return
@@ -314,6 +322,12 @@ class Catalog:
         state.status = "error"
         state.error = exc
 
+    def _fail_unforeseen(self, state: DatasetState, what: str, exc: BaseException) -> None:
+        """Put a dataset in error, unless the exception ends this task."""
+        if tasks.ends(exc):
+            raise exc
+        self._fail(state, unexpected(state.name, what, exc))
+
     def _judge(self) -> Judge:
         return Judge(self._installer.planned, self.datasets, self._views)
 
@@ -321,7 +335,9 @@ class Catalog:
         """Install the tables that are known; what goes wrong is tried again in the background."""
         try:
             await self._install()
-        except Exception as exc:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             tasks.note(exc, _INSTALL)
             self._tasks.keep(self._install, _INSTALL)
 
@@ -334,7 +350,7 @@ class Catalog:
     def _tables(self) -> Mapping[TableName, TableSpec]:
         specs: dict[TableName, TableSpec] = {}
         for state in self.datasets.values():
-            specs.update(_tables(state))
+            specs.update(tables_of(state))
         specs.update((name, self._view_table(view)) for name, view in self._views.items())
         return specs
 
@@ -367,8 +383,14 @@ class Catalog:
             self._source_loaded(state)  # A refresh says what is wrong with it.
 
     def _source_loaded(self, state: DatasetState) -> None:
-        if self.accelerator is not None and state.is_kept:
+        if self.accelerator is None or not state.is_kept:
+            return
+        try:
             self.accelerator.source_loaded(state.name)
+        except BaseException as exc:
+            # Only this dataset failed; the others are still to be settled.
+            self._fail_unforeseen(state, "its acceleration", exc)
+            state.source_error = state.error
 
     def _view_table(self, view: View) -> ViewTable:
         name = TableName(view.name)
@@ -376,17 +398,3 @@ class Catalog:
         if known is None or known.sql != view.sql:
             known = self._view_tables[name] = ViewTable(view.sql)
         return known
-
-
-def _tables(state: DatasetState) -> Mapping[TableName, TableSpec]:
-    """Return the tables that a dataset is: itself, and the source of an accelerated one."""
-    if not state.is_accelerated:
-        return {} if state.spec is None else {state.name: state.spec}
-    tables: dict[TableName, TableSpec] = {}
-    if state.spec is not None:
-        tables[source_of(state.name)] = state.spec
-    if state.version is not None:
-        tables[state.name] = state.version
-    elif state.spec is not None and state.ready_state == "on_registration":
-        tables[state.name] = state.spec
-    return tables

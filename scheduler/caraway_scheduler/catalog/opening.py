@@ -44,7 +44,14 @@ def source(
         access=dataset.access,
         base_dir=dataset.base_dir,
         cache_dir=cache_dir,
+        is_followed=_is_followed(dataset),
     )
+
+
+def _is_followed(dataset: Dataset) -> bool:
+    if dataset.acceleration is None:
+        return False
+    return dataset.acceleration.refresh.mode in ("changes", "disabled")
 
 
 def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | None:
@@ -53,7 +60,7 @@ def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | N
     Raises:
         DatasetError: the dataset's path or params are wrong.
     """
-    if dataset.connector not in registry.CHANGE_SOURCES:
+    if dataset.connector not in registry.CHANGE_SOURCES or not _is_followed(dataset):
         return None
     assert dataset.acceleration is not None
     try:

@@ -1,6 +1,7 @@
 """What is known of each dataset and view at one moment."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -77,3 +78,17 @@ class ViewState:
 def source_of(name: TableName) -> TableName:
     """Return the name under which the source of an accelerated dataset is read."""
     return TableName(f"{SOURCE_SCHEMA}.{name.replace('.', '__')}")
+
+
+def tables_of(state: DatasetState) -> Mapping[TableName, TableSpec]:
+    """Return the tables that a dataset is: itself, and the source of an accelerated one."""
+    if not state.is_accelerated:
+        return {} if state.spec is None else {state.name: state.spec}
+    tables: dict[TableName, TableSpec] = {}
+    if state.spec is not None:
+        tables[source_of(state.name)] = state.spec
+    if state.version is not None:
+        tables[state.name] = state.version
+    elif state.spec is not None and state.ready_state == "on_registration":
+        tables[state.name] = state.spec
+    return tables

@@ -13,6 +13,7 @@ from caraway_core.errors import (
     InvalidQueryError,
     NotDistributableError,
     OutOfMemoryQueryError,
+    PlanLostError,
 )
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
@@ -25,12 +26,13 @@ from caraway_core.protocols.dispatch import (
     ViewFacts,
     Write,
 )
-from caraway_core.protocols.fleet import Fleet, Pinned, TableCatalog
-from caraway_core.tables import StoredTable
-from caraway_engine import distribution
-from caraway_engine.sessions import Session
+from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
+from caraway_core.tables import StoredTable, TableSpec
+from caraway_core.tasks import Tasks
+from caraway_engine.routing import Explained, Here, LookedUp, Staged, Whole
 from caraway_engine.stages import Policy
-from caraway_scheduler.dispatch import following, staging
+from caraway_scheduler.dispatch import following
+from caraway_scheduler.dispatch.asking import Answer, Asking
 from caraway_scheduler.dispatch.diagnosing import Diagnoses
 from caraway_scheduler.dispatch.following import KnownLogs
 from caraway_scheduler.dispatch.loading import Loader
@@ -39,6 +41,7 @@ from caraway_scheduler.dispatch.lookups import LookupRunner
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
+from caraway_scheduler.dispatch.quarantine import Quarantine
 from caraway_scheduler.dispatch.running import ATTEMPTS, Ran
 from caraway_scheduler.dispatch.staging import StagedRunner
 from caraway_scheduler.dispatch.tallies import DispatchTallies
@@ -77,10 +80,23 @@ class ClusterDispatch:
         self._own_files = own_files
         self._logs = KnownLogs()
         self._pins = Pins()
+        self._snapshot: CatalogSnapshot | None = None
+        self._views: Mapping[TableName, ViewFacts] = {}
+        self._released: Pinned | None = None
         self._published = asyncio.Event()
+        self._tasks = Tasks()
+        self._asking = Asking(local, membership, policy)
+        self.quarantine = Quarantine(membership.ends)
+        membership.on_change = self.quarantine.look
         self._loader = Loader(fleet, membership, origin, policy)
         self._whole = WholeRunner(
-            fleet, membership, origin, tallies, owner, lambda ran: self._on_ran(ran)
+            fleet,
+            membership,
+            origin,
+            tallies,
+            owner,
+            lambda ran: self._on_ran(ran),
+            self.quarantine.lost,
         )
         self._staged = StagedRunner(
             fleet,
@@ -88,12 +104,12 @@ class ClusterDispatch:
             local.run,
             origin,
             tallies,
-            policy,
-            own_files,
+            self._asking,
             lambda ran: self._on_ran(ran),
+            self.quarantine.lost,
         )
-        self._diagnoses = Diagnoses(local, self._whole, self._staged)
-        self._lookups = LookupRunner(membership, self._whole, policy)
+        self._diagnoses = Diagnoses(local, self._whole, self._staged, self._asking)
+        self._lookups = LookupRunner(membership, self._whole)
         self.warmer = Warmer(self._loader, membership, self._accelerated)
         membership.prepare = self.warmer.prepare
         membership.pinned = self._pinned
@@ -108,36 +124,47 @@ class ClusterDispatch:
         What fails here, too, fails everywhere: a view that lacks a table. No executor is kept
         from its work by that.
         """
-        failed = dict(await asyncio.to_thread(self._local.prepare, snapshot))
-        files = await asyncio.to_thread(self._own_files.find, snapshot.tables)
+        apart, files = await asyncio.to_thread(self._found, snapshot.tables)
+        snapshot = replace(snapshot, undivided=apart)
+        prepared = await self._local.prepare(snapshot)
+        failed = dict(prepared.failed)
         catalog = TableCatalog(
             snapshot.version, self._origin, snapshot.tables, files, self._pinned()
         )
         failed.update(await self._membership.install(catalog, frozenset(failed)))
-        self._local.publish()
+        await self._local.publish()
+        # Until here new statements name the version before, which is kept for them.
+        self._snapshot, self._views = snapshot, prepared.views
         self._published.set()
         return failed
 
+    def _found(
+        self, tables: Mapping[TableName, TableSpec]
+    ) -> tuple[frozenset[TableName], tuple[OwnFile, ...]]:
+        """Find what is read from files of this host; blocks while new ones are read."""
+        return self._own_files.tables(tables), self._own_files.find(tables)
+
     def views(self) -> Mapping[TableName, ViewFacts]:
-        return self._local.views
+        return self._views
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         for attempt in range(1, ATTEMPTS + 1):
-            session = self._local.session
-            if session is None:
+            snapshot = self._snapshot
+            if snapshot is None:
                 return await self._local.execute(query_id, statement)
             self._published.clear()
-            # In one go with the session: a log belongs to the version that the session has.
+            # In one go with the snapshot: a log belongs to the version that is in it.
             stated = self._logs.given_to(statement)
-            release = self._pins.take(stated, session.snapshot)
+            release = self._pins.take(stated, snapshot)
             try:
-                stream = await self._execute(query_id, stated, session)
+                stream = await self._execute(query_id, stated, snapshot)
                 return PinnedStream(stream, release)
-            except CatalogMovedError:
+            except (CatalogMovedError, PlanLostError) as exc:
                 release()
                 if attempt == ATTEMPTS:
                     raise
-                await self._wait_published()
+                if isinstance(exc, CatalogMovedError):
+                    await self._wait_published()
             except BaseException:
                 release()
                 raise
@@ -154,11 +181,12 @@ class ClusterDispatch:
 
     def _pinned(self) -> Pinned | None:
         """Return the catalogs that are needed; the scheduler's own engine keeps just those."""
-        session = self._local.session
-        if session is None:
+        if self._snapshot is None:
             return None
-        pinned = self._pins.pinned(session.snapshot.version)
-        self._local.release(pinned)
+        pinned = self._pins.pinned(self._snapshot.version)
+        if pinned != self._released:
+            self._released = pinned
+            self._tasks.spawn(self._local.release(pinned), "catalogs that ended statements used")
         return pinned
 
     def follow(self, spec: StoredTable, log: Log) -> None:
@@ -176,8 +204,7 @@ class ClusterDispatch:
         return await self._loader.put_back(table, spec, log)
 
     def _accelerated(self) -> list[tuple[TableName, StoredTable, Log]]:
-        session = self._local.session
-        tables = session.snapshot.tables if session is not None else {}
+        tables = self._snapshot.tables if self._snapshot is not None else {}
         return [
             (name, spec, self._logs.of(spec))
             for name, spec in tables.items()
@@ -194,45 +221,72 @@ class ClusterDispatch:
         return self._membership.executors()
 
     async def aclose(self) -> None:
-        self._local.close()
+        await self._asking.aclose()
+        await self._tasks.aclose()
+        await self._local.aclose()
         await self._fleet.aclose()
 
     async def _execute(
-        self, query_id: QueryId, statement: Statement, session: Session
+        self, query_id: QueryId, statement: Statement, snapshot: CatalogSnapshot
     ) -> BatchStream:
-        statement = replace(statement, catalog_version=session.snapshot.version)
-        looked_up = await self._lookups.run(query_id, statement, session)
-        if looked_up is not None:
-            return looked_up
+        statement = replace(statement, catalog_version=snapshot.version)
         started = time.perf_counter()
-        analysis = session.recall(statement)
-        if analysis is None:
-            analysis = await asyncio.to_thread(session.analyse, statement)
-        statement, analysis = following.narrowed(statement, analysis, session)
-        if analysis.is_diagnostic:
-            return await self._diagnoses.run(query_id, statement, session)
-        if analysis.reads_system or not analysis.tables:
-            return await self._local.execute(query_id, statement)
-        if analysis.tables & distribution.memory_tables(session.snapshot.tables):
-            return await self._whole.at_owner(query_id, statement, analysis)
-        await self._staged.wait_for_executor()
-        if self._staged.divides(session, analysis, statement.logs):
-            try:
-                planner, graph = await asyncio.to_thread(
-                    self._staged.planned, session, analysis, statement.logs
+        async with self._asking.asked(statement) as answer:
+            decision = answer.decision
+            if not isinstance(decision, LookedUp):
+                if isinstance(decision, Staged):
+                    self._tallies.planned((time.perf_counter() - started) * 1000)
+                return await self._begun(query_id, statement, snapshot, answer)
+            narrowed = following.narrowed(statement, {decision.table}, snapshot.tables)
+            found = await self._lookups.run(query_id, narrowed, decision.owner)
+            if found is not None:
+                return found
+        async with self._asking.asked(statement, may_look_up=False) as answer:
+            return await self._begun(query_id, statement, snapshot, answer)
+
+    async def _begun(
+        self, query_id: QueryId, statement: Statement, snapshot: CatalogSnapshot, answer: Answer
+    ) -> BatchStream:
+        match answer.decision:
+            case Explained() as explained:
+                return await self._diagnoses.run(query_id, statement, snapshot, answer, explained)
+            case Here(tables):
+                narrowed = following.narrowed(statement, tables, snapshot.tables)
+                return await self._local.execute(query_id, narrowed)
+            case Whole(tables, written) as whole:
+                narrowed = following.narrowed(statement, tables, snapshot.tables)
+                run = self._whole.at_owner if whole.is_at_owner else self._whole.anywhere
+                return await self.quarantine.run(
+                    query_id, statement, lambda: run(query_id, narrowed, written)
                 )
-                self._tallies.planned((time.perf_counter() - started) * 1000)
-                if staging.is_staged(graph):
-                    staged = await self._staged.run(
-                        query_id, statement, session, analysis, planner, graph
-                    )
-                    return staged.stream
-            except (NotDistributableError, OutOfMemoryQueryError) as exc:
-                # What stages pass on stays in memory; one executor writes it to disk.
-                logger.info("runs whole", extra={"query_id": query_id, "cause": exc.message})
-            except InvalidQueryError as exc:
-                # The statement could be planned; so this is of a part of it, whose plan the engine
-                # reads otherwise than it wrote it. Whole it runs, or says what is wrong itself.
-                extra = {"query_id": query_id, "cause": exc.message}
-                logger.warning("a part of a statement is refused; it runs whole", extra=extra)
-        return await self._whole.anywhere(query_id, statement, analysis)
+            case Staged(tables) as staged:
+                narrowed = following.narrowed(statement, tables, snapshot.tables)
+                return await self.quarantine.run(
+                    query_id,
+                    statement,
+                    lambda: self._in_stages(query_id, narrowed, snapshot, answer, staged),
+                )
+            case other:
+                raise AssertionError(f"{other} is no answer to this")
+
+    async def _in_stages(
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        snapshot: CatalogSnapshot,
+        answer: Answer,
+        staged: Staged,
+    ) -> BatchStream:
+        try:
+            version = snapshot.version
+            running = await self._staged.run(query_id, statement, version, answer, staged)
+            return running.stream
+        except (NotDistributableError, OutOfMemoryQueryError) as exc:
+            # What stages pass on stays in memory; one executor writes it to disk.
+            logger.info("runs whole", extra={"query_id": query_id, "cause": exc.message})
+        except InvalidQueryError as exc:
+            # The statement could be planned; so this is of a part of it, whose plan the engine
+            # reads otherwise than it wrote it. Whole it runs, or says what is wrong itself.
+            extra = {"query_id": query_id, "cause": exc.message}
+            logger.warning("a part of a statement is refused; it runs whole", extra=extra)
+        return await self._whole.anywhere(query_id, statement, None)

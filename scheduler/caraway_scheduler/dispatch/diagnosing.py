@@ -1,19 +1,16 @@
 """EXPLAIN on a cluster: where a statement would run, or how it ran."""
 
-import asyncio
 from dataclasses import replace
-from functools import partial
+
+import pyarrow as pa
 
 from caraway_core.errors import NotDistributableError
-from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, Statement
-from caraway_engine import distribution
-from caraway_engine.distribution import Analysis
-from caraway_engine.sessions import Session
-from caraway_engine.stages import Planner, StageGraph
-from caraway_scheduler.dispatch import explaining, following, sharing_out, staging
+from caraway_core.ids import ExecutorId, QueryId
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
+from caraway_engine.routing import Described, Explained, Staged, Whole
+from caraway_scheduler.dispatch import explaining, following
+from caraway_scheduler.dispatch.asking import Answer, Asking
 from caraway_scheduler.dispatch.local_engine import LocalEngine
-from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.staging import StagedRunner
 from caraway_scheduler.dispatch.whole import WholeRunner
 
@@ -21,107 +18,96 @@ from caraway_scheduler.dispatch.whole import WholeRunner
 class Diagnoses:
     """Runs statements that ask about statements."""
 
-    def __init__(self, local: LocalEngine, whole: WholeRunner, staged: StagedRunner) -> None:
+    def __init__(
+        self, local: LocalEngine, whole: WholeRunner, staged: StagedRunner, asking: Asking
+    ) -> None:
         self._local = local
         self._whole = whole
         self._staged = staged
+        self._asking = asking
 
-    async def run(self, query_id: QueryId, statement: Statement, session: Session) -> BatchStream:
-        """Run an EXPLAIN or its like. What is said of it is put together here, and stored here.
+    async def run(
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        snapshot: CatalogSnapshot,
+        answer: Answer,
+        explained: Explained,
+    ) -> BatchStream:
+        """Run an EXPLAIN. Its answer is put together here, and stored from here.
 
         Raises:
             QueryError: the statement cannot be planned, or failed as it ran.
         """
-        stream = await self._explained(query_id, replace(statement, store=None), session)
-        if statement.store is None:
-            return stream
-        return await self._local.stored(stream, statement.store)
+        order, statement = statement.store, replace(statement, store=None)
+        match explained.way:
+            case Described(tables) as described:
+                statement = following.narrowed(statement, tables, snapshot.tables)
+                stream = await self._described(query_id, statement, answer, described)
+            case Staged(tables) as staged:
+                statement = following.narrowed(statement, tables, snapshot.tables)
+                stream = await self._ran(query_id, statement, snapshot, answer, staged)
+            case Whole(tables) as whole:
+                statement = following.narrowed(statement, tables, snapshot.tables)
+                stream = await self._in_one(query_id, statement, whole, is_run=explained.is_run)
+            case other:
+                raise AssertionError(f"{other} is no answer to this")
+        return stream if order is None else await self._local.stored(await _rows(stream), order)
 
-    async def _explained(
-        self, query_id: QueryId, statement: Statement, session: Session
+    async def _described(
+        self, query_id: QueryId, statement: Statement, answer: Answer, described: Described
     ) -> BatchStream:
-        """Add to what the engine says of a statement where the cluster would run it, or ran it."""
-        inner = explaining.parse(statement.sql)
-        if inner is None:
-            return await self._local.execute(query_id, statement)
-        wanted = replace(statement, sql=inner.statement)
-        analysis = await asyncio.to_thread(session.analyse, wanted)
-        statement, analysis = following.narrowed(statement, analysis, session)
-        if analysis.reads_system or not analysis.tables:
-            return await self._local.execute(query_id, statement)
-        await self._staged.wait_for_executor()
-        if not self._staged.divides(session, analysis, statement.logs):
-            return await self._explained_whole(query_id, statement, session, analysis, inner)
-        try:
-            planner, graph = await asyncio.to_thread(
-                self._staged.planned, session, analysis, statement.logs
-            )
-            foreseen = graph if inner.is_run else None
-            if foreseen is None:
-                foreseen = await asyncio.to_thread(explaining.foreseen, planner)
-        except NotDistributableError as exc:
-            analysis = replace(analysis, objection=exc.message)
-            return await self._explained_whole(query_id, statement, session, analysis, inner)
-        if not staging.is_staged(graph):
-            return await self._explained_whole(query_id, statement, session, analysis, inner)
-        if inner.is_run:
-            try:
-                return await self._explained_run(
-                    query_id, statement, session, analysis, planner, graph
-                )
-            except NotDistributableError as exc:
-                analysis = replace(analysis, objection=exc.message)
-                return await self._explained_whole(query_id, statement, session, analysis, inner)
-        slots = Slots(self._staged.ready, planner.cluster.slots)
-        text = explaining.describe(
-            foreseen,
-            planner.schemas.text,
-            slots.executor,
-            read=partial(sharing_out.described, session, analysis.filters),
-        )
+        """Add to what the engine says of a statement where the cluster would run it."""
+
+        def executor(number: int) -> ExecutorId:
+            return answer.executors[number % len(answer.executors)]
+
+        text = explaining.listed(described, executor)
         local = await self._local.execute(query_id, statement)
         return explaining.ExplainedStream(local, {"distributed_plan": text})
 
-    async def _explained_whole(
-        self,
-        query_id: QueryId,
-        statement: Statement,
-        session: Session,
-        analysis: Analysis,
-        inner: explaining.Explained,
+    async def _in_one(
+        self, query_id: QueryId, statement: Statement, whole: Whole, *, is_run: bool
     ) -> BatchStream:
-        if not inner.is_run or analysis.written is not None:
+        if not is_run or whole.written is not None:
             stream = await self._local.execute(query_id, statement)
-        elif analysis.tables & distribution.memory_tables(session.snapshot.tables):
-            stream = await self._whole.at_owner(query_id, statement, analysis)
+        elif whole.is_at_owner:
+            stream = await self._whole.at_owner(query_id, statement, whole.written)
         else:
-            stream = await self._whole.anywhere(query_id, statement, analysis)
-        said = {"distributed_plan": explaining.whole(analysis.objection)}
+            stream = await self._whole.anywhere(query_id, statement, whole.written)
+        said = {"distributed_plan": explaining.whole(whole.objection)}
         return explaining.ExplainedStream(stream, said)
 
-    async def _explained_run(
+    async def _ran(
         self,
         query_id: QueryId,
         statement: Statement,
-        session: Session,
-        analysis: Analysis,
-        planner: Planner,
-        graph: StageGraph,
+        snapshot: CatalogSnapshot,
+        answer: Answer,
+        staged: Staged,
     ) -> BatchStream:
-        staged = await self._staged.run(query_id, statement, session, analysis, planner, graph)
-        stream, drive, runner = staged.stream, staged.drive, staged.runner
-        ran = explaining.RootCount()
+        """Run a statement in stages, and say how each of them ran."""
         try:
-            async for batch in stream:
-                ran.add(batch)
-            text = explaining.describe(
-                drive.graph,
-                planner.schemas.text,
-                runner.executor,
-                runner.ran,
-                ran,
-                partial(sharing_out.described, session, analysis.filters),
-            )
+            version = snapshot.version
+            running = await self._staged.run(query_id, statement, version, answer, staged)
+        except NotDistributableError as exc:
+            whole = Whole(staged.tables, None, exc.message)
+            return await self._in_one(query_id, statement, whole, is_run=True)
+        count = explaining.RootCount()
+        try:
+            async for batch in running.stream:
+                count.add(batch)
+            described = await self._asking.described(answer.plan)
+            runner = running.runner
+            text = explaining.listed(described, runner.executor, runner.ran, count)
         finally:
-            await stream.aclose()
+            await running.stream.aclose()
         return explaining.TextStream({"distributed_plan_with_metrics": text})
+
+
+async def _rows(stream: BatchStream) -> pa.RecordBatch:
+    """Read an EXPLAIN to its end: it has a few rows."""
+    batches = [batch async for batch in stream]
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema=stream.schema)
+    return pa.concat_batches(batches)

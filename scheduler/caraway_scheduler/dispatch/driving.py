@@ -1,11 +1,15 @@
 """Drives a query from plan to rows: plan, measure, plan on, until the last stage streams."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 
 from caraway_core import tasks
 from caraway_core.protocols.dispatch import Progress
-from caraway_engine.stages import Measured, Planner, Stage, StageGraph
+from caraway_engine.stages import Measured, Stage, StageGraph
 from caraway_scheduler.dispatch.running import StageRunner
+
+Advance = Callable[[Mapping[str, Measured]], Awaitable[StageGraph]]
+"""Plans a query on, with the sizes of the stages that are made."""
 
 
 class Drive:
@@ -15,8 +19,8 @@ class Drive:
     made, planning goes on, until there is a last stage.
     """
 
-    def __init__(self, planner: Planner, graph: StageGraph, runner: StageRunner) -> None:
-        self._planner = planner
+    def __init__(self, advance: Advance, graph: StageGraph, runner: StageRunner) -> None:
+        self._advance = advance
         self._graph = graph
         self._runner = runner
         self._making: dict[str, asyncio.Task[Measured]] = {}
@@ -31,7 +35,7 @@ class Drive:
                     await self._wait([each.stage for each in self._graph.root.readings])
                     return self._graph.root
                 await self._wait_for_news()
-                self._graph = self._planner.advance(self.measured)
+                self._graph = await self._advance(dict(self.measured))
         except BaseException:
             self.close()
             raise

@@ -1,21 +1,15 @@
 """EXPLAIN and EXPLAIN ANALYZE of a distributed query, in words."""
 
-import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
-from caraway_engine.stages import Measured, Mode, Planner, Stage, StageGraph
+from caraway_engine.routing import Described
+from caraway_engine.stages import Mode, Stage
 from caraway_scheduler.dispatch.running import Ran
 
-_EXPLAIN = re.compile(
-    r"\A\s*(?:(?:--[^\n]*\n|/\*.*?\*/)\s*)*EXPLAIN\s+(?P<analyze>ANALYZE\s+)?"
-    r"(?:VERBOSE\s+)?(?:FORMAT\s+\S+\s+)?(?P<statement>.*)\Z",
-    re.IGNORECASE | re.DOTALL,
-)
 _MODES = {
     Mode.ALL: "all of it",
     Mode.OWN: "its own part",
@@ -24,49 +18,20 @@ _MODES = {
 SCHEMA = pa.schema([("plan_type", pa.string()), ("plan", pa.string())])
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """The statement behind EXPLAIN, and whether it is to be run."""
-
-    statement: str
-    is_run: bool
-
-
-def parse(sql: str) -> Explained | None:
-    """Take EXPLAIN off a statement; None for any other."""
-    found = _EXPLAIN.match(sql)
-    return Explained(found["statement"], bool(found["analyze"])) if found else None
-
-
-def foreseen(planner: Planner) -> StageGraph:
-    """Plan to the end as if every size were what it was estimated to be."""
-    sizes: dict[str, Measured] = {}
-    graph = planner.advance(sizes)
-    while graph.root is None:
-        for name, stage in graph.stages.items():
-            sizes.setdefault(name, Measured(0, stage.estimate_bytes))
-        graph = planner.advance(sizes)
-    return graph
-
-
 def whole(objection: str | None) -> str:
     """Say why a statement is not distributed."""
     reason = objection or "what it reads is small"
     return f"runs whole on one executor: {reason}"
 
 
-def describe(
-    graph: StageGraph,
-    fragment: Callable[[bytes], str],
+def listed(
+    described: Described,
     executor: Callable[[int], ExecutorId],
     ran: Sequence[Ran] = (),
     answer: "RootCount | None" = None,
-    read: Callable[[TableName], str] = lambda _table: "",
 ) -> str:
-    """List the stages, last first, each with where it runs and what it does.
-
-    `read` adds to a table how much of it is read.
-    """
+    """List the stages, last first, each with where it runs and what it does."""
+    graph, reads = described.graph, described.reads
     assert graph.root is not None
     lines: list[str] = []
     if answer is None:
@@ -77,7 +42,7 @@ def describe(
     for stage in (graph.root, *reversed(list(graph.stages.values()))):
         lines.append(_headline(stage, executor))
         lines += [f"  reads {each.stage}: {_MODES[each.mode]}" for each in stage.readings]
-        lines += [f"  reads its share of {table}{read(table)}" for table in sorted(stage.tables)]
+        lines += [f"  reads its share of {table}{reads[table]}" for table in sorted(stage.tables)]
         lines += [f"  joins co-located tables as they lie: {each}" for each in stage.colocated]
         if stage.hashed:
             keys = ", ".join(f"c{key}" for key in stage.hashed.keys)
@@ -85,7 +50,7 @@ def describe(
         lines += [_actual(each) for each in by_stage.get(stage.name, ())]
         if stage is graph.root and answer is not None:
             lines.append(f"  {answer.rows} rows, {answer.size_bytes} bytes")
-        lines += [f"    {line}" for line in fragment(stage.plan).splitlines()]
+        lines += [f"    {line}" for line in described.fragments[stage.name].splitlines()]
     return "\n".join(lines)
 
 

@@ -1,15 +1,12 @@
 """The logs of accelerated datasets, as they stand, and what statements read of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from caraway_core.changes import Log, Logs
+from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.tables import StoredTable
-from caraway_engine import entries
-from caraway_engine.distribution import Analysis
-from caraway_engine.sessions import Session
+from caraway_core.tables import StoredTable, TableSpec
 
 
 class KnownLogs:
@@ -35,27 +32,19 @@ class KnownLogs:
 
 
 def narrowed(
-    statement: Statement, analysis: Analysis, session: Session
-) -> tuple[Statement, Analysis]:
+    statement: Statement, read: Collection[TableName], tables: Mapping[TableName, TableSpec]
+) -> Statement:
     """Leave out the logs of tables that a statement does not read: it takes them along."""
     # One that asks for changes proves by its logs of which state it asks.
     if not statement.logs or statement.as_changes:
-        return statement, analysis
-    specs = (session.snapshot.tables.get(table) for table in analysis.tables)
+        return statement
+    specs = (tables.get(table) for table in read)
     keys = {spec.key for spec in specs if isinstance(spec, StoredTable)}
-    logs = {key: log for key, log in statement.logs.items() if key in keys}
-    if logs:
-        # The same statement gives other rows once there are more changes.
-        analysis = replace(analysis, reads_only_catalog=False)
-    return replace(statement, logs=logs), analysis
+    return replace(statement, logs={key: log for key, log in statement.logs.items() if key in keys})
 
 
-def undivided(session: Session, logs: Logs) -> frozenset[TableName]:
-    """Name the tables whose changes cannot be told apart by what an executor has of them."""
-    if not logs:
-        return frozenset()
-    return frozenset(
-        name
-        for name, spec in session.snapshot.tables.items()
-        if isinstance(spec, StoredTable) and spec.key in logs and entries.buckets(spec) is None
+def named(statement: Statement) -> Statement:
+    """Keep the names of the logs only: planning needs no entries, and there may be many."""
+    return (
+        replace(statement, logs=dict.fromkeys(statement.logs, ())) if statement.logs else statement
     )

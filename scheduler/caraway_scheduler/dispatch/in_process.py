@@ -36,6 +36,14 @@ class Holder(Protocol):
     def holds(self) -> tuple[TableName, ...]: ...
 
 
+@runtime_checkable
+class Outside(Protocol):
+    """An executor whose engine runs in other processes."""
+
+    @property
+    def memory_used_bytes(self) -> int: ...
+
+
 class InProcessDispatch:
     """Everything goes to one executor; there is nothing to choose."""
 
@@ -109,7 +117,7 @@ class InProcessDispatch:
         return (
             replace(
                 self._status,
-                memory_used_bytes=memory.resident_bytes(),
+                memory_used_bytes=self._memory_used_bytes(),
                 active_tasks=self._active,
                 finished_tasks=self._finished,
                 failed_tasks=self._failed,
@@ -119,6 +127,10 @@ class InProcessDispatch:
 
     async def aclose(self) -> None:
         self._executor.close()
+
+    def _memory_used_bytes(self) -> int:
+        outside = self._executor.memory_used_bytes if isinstance(self._executor, Outside) else 0
+        return memory.resident_bytes() + outside
 
     def _count(self, *, is_whole: bool) -> None:
         self._active -= 1

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from caraway_core import registry
+from caraway_core import registry, tasks
 from caraway_core.changes import Log
 from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
 from caraway_core.ids import ExecutorId, QueryId, TableName
@@ -29,7 +29,7 @@ from caraway_core.protocols.fleet import (
     TaskTable,
 )
 from caraway_core.tables import StoredTable
-from caraway_engine.contexts import EngineSettings
+from caraway_engine.settings import EngineSettings
 from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
 
@@ -226,7 +226,7 @@ class InProcessFleet:
         if life.lost:
             work.close()
             raise ExecutorLostError(executor_id, "it is gone")
-        call = asyncio.ensure_future(work)
+        call = tasks.begin(work)
         life.calls.add(call)
         try:
             return await call

@@ -8,9 +8,8 @@ from caraway_core.errors import CarawayError, ExecutorLostError, ShuttingDownErr
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.tables import StoredTable
-from caraway_engine import entries, stored
+from caraway_engine import dealing, entries
 from caraway_engine.stages import Policy
-from caraway_scheduler.dispatch import sharing_out
 from caraway_scheduler.dispatch.placing import none_ready
 from caraway_scheduler.dispatch.running import ATTEMPTS
 from caraway_scheduler.membership import Membership
@@ -35,7 +34,7 @@ class Loader:
             QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
             ExecutorLostError: executors are lost again and again.
         """
-        chunks = stored.pieces(spec)
+        chunks = dealing.pieces(spec)
         is_counted = not log and spec.keys is None
         is_small = self._policy.is_small_table(sum(each.size_bytes for each in chunks))
         if is_counted and (is_small or not self._ready()):
@@ -68,10 +67,10 @@ class Loader:
 
         Raises: as `load`.
         """
-        size_bytes = sum(each.size_bytes for each in stored.pieces(spec))
+        size_bytes = sum(each.size_bytes for each in dealing.pieces(spec))
         if self._policy.is_small_table(size_bytes) or (log and entries.buckets(spec) is None):
             return
-        held = sharing_out.holders(spec, owners, spec.replicas).items()
+        held = dealing.holders(spec, owners, spec.replicas).items()
         names = [name for name, ids in held if executor_id in ids]
         if names:
             await self._fleet.load(executor_id, self._origin, table, spec, names, log)
@@ -96,7 +95,7 @@ class Loader:
         self, table: TableName, spec: StoredTable, log: Log, executors: Sequence[ExecutorId]
     ) -> int:
         """Load each piece where it is read, and where it is read when that one is lost."""
-        held = sharing_out.holders(spec, executors, spec.replicas).items()
+        held = dealing.holders(spec, executors, spec.replicas).items()
         shares = [
             (executor_id, rank, [name for name, ids in held if executor_id in ids[rank : rank + 1]])
             for executor_id in executors

@@ -107,7 +107,9 @@ class MergedStream:
                 raise
             # Something that it awaits was cancelled; the reader must not wait for ever.
             await self._queue.put(_stopped())
-        except Exception as exc:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             await self._queue.put(exc)
         else:
             await self._queue.put(None)

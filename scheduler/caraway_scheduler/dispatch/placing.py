@@ -12,35 +12,30 @@ IsLeaving = Callable[[ExecutorId], bool]
 
 
 class Slots:
-    """As many slots as executors were ready when the query began; each slot is on one of them.
+    """As many slots as executors were ready when the query was planned; each is on one of them.
 
     The number stays, because shares of tables are cut for it; the executors behind it may change:
     those that are lost, and those that are leaving, give their slots to others.
+
+    Raises:
+        OverloadedError: no executor is ready any more.
     """
 
     def __init__(
-        self, ready: Ready, count: int, is_leaving: IsLeaving = lambda _executor_id: False
+        self,
+        ready: Ready,
+        executors: Sequence[ExecutorId],
+        is_leaving: IsLeaving = lambda _executor_id: False,
     ) -> None:
         self._ready = ready
         self._is_leaving = is_leaving
-        executors = ready()
-        if not executors:
-            raise none_ready()
-        self._executors = [executors[number % len(executors)] for number in range(count)]
+        self._executors = list(executors)
         self._lost: set[ExecutorId] = set()
+        for gone in sorted(set(executors) - set(ready())):
+            self.lose(gone)
 
     def __len__(self) -> int:
         return len(self._executors)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Name the slots, each after its executor and, where that has several, a number."""
-        seen: Counter[ExecutorId] = Counter()
-        names = []
-        for each in self._executors:
-            names.append(f"{each}.{seen[each]}" if seen[each] else str(each))
-            seen[each] += 1
-        return tuple(names)
 
     def executor(self, number: int) -> ExecutorId:
         """Name the executor of a task by its number; tasks beyond the slots go round."""

@@ -33,6 +33,7 @@ from caraway_core.protocols.fleet import (
 from caraway_core.protocols.storing import StoreOrder
 from caraway_engine.stages import Measured, Mode, Reading, Stage
 from caraway_scheduler.dispatch.placing import Slots
+from caraway_scheduler.dispatch.quarantine import OnLoss
 from caraway_scheduler.dispatch.storing import Attempts, PersistentWord
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 
@@ -94,8 +95,10 @@ class StageRunner:
         on_ran: Callable[[Ran], None],
         here: Here,
         wait_ready: Callable[[], Coroutine[Any, Any, bool]],
+        on_loss: OnLoss,
     ) -> None:
         self._wait_ready = wait_ready
+        self._on_loss = on_loss
         self._here = here
         self.is_answered_here = False
         self._on_ran = on_ran
@@ -223,6 +226,7 @@ class StageRunner:
                 return await call(executor_id, self._task(stage, number), inputs)
             except ExecutorLostError as exc:
                 await self._lose(exc.executor_id, exc.cause)
+                await self._on_loss(self._query.query_id, exc.executor_id)
                 last: CarawayError = exc
             except ShuttingDownError as exc:
                 # It drains: what it made stays, but work goes elsewhere.

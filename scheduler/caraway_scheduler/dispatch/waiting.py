@@ -17,9 +17,13 @@ async def in_thread(action: Callable[[], Any], name: str) -> Any:
         result.set_result(value) if exc is None else result.set_exception(exc)
 
     def work() -> None:
-        value, failure = None, None
+        value: Any = None
+        failure: BaseException | None = None
         try:
             value = action()
+        except StopIteration as exc:
+            # A future rejects StopIteration: the caller would wait forever.
+            failure = RuntimeError(f"StopIteration: {exc}")
         except BaseException as exc:
             failure = exc
         if not loop.is_closed():

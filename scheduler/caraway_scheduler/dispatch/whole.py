@@ -12,13 +12,13 @@ from caraway_core.errors import (
     ExecutorLostError,
     ShuttingDownError,
 )
-from caraway_core.ids import ExecutorId, QueryId
+from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import Fleet
-from caraway_engine.distribution import Analysis
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.placing import none_ready
+from caraway_scheduler.dispatch.quarantine import OnLoss
 from caraway_scheduler.dispatch.running import ATTEMPTS, Ran
 from caraway_scheduler.dispatch.storing import Attempts, PersistentWord, StoredTotal
 from caraway_scheduler.dispatch.tallies import DispatchTallies
@@ -36,6 +36,7 @@ class WholeRunner:
         tallies: DispatchTallies,
         owner: MemoryOwner,
         on_ran: Callable[[Ran], None],
+        on_loss: OnLoss,
     ) -> None:
         self._fleet = fleet
         self._membership = membership
@@ -43,28 +44,29 @@ class WholeRunner:
         self._tallies = tallies
         self._owner = owner
         self._on_ran = on_ran
+        self._on_loss = on_loss
         self._under_way: Counter[ExecutorId] = Counter()
 
     async def anywhere(
-        self, query_id: QueryId, statement: Statement, analysis: Analysis
+        self, query_id: QueryId, statement: Statement, written: TableName | None
     ) -> BatchStream:
         """Run a statement on the executor that does least, again on another if that is lost.
 
         An answer that only reads and is stored is run again also when its executor is lost later.
         """
-        if statement.store is None or analysis.written is not None:
-            return await self._somewhere(query_id, lambda: statement, analysis)
+        if statement.store is None or written is not None:
+            return await self._somewhere(query_id, lambda: statement, written)
         attempts = Attempts(statement.store)
 
         async def run(_cause: CarawayError | None = None) -> BatchStream:
             return await self._somewhere(
-                query_id, lambda: replace(statement, store=attempts.another()), analysis
+                query_id, lambda: replace(statement, store=attempts.another()), written
             )
 
         return PersistentWord(await run(), attempts, run, ATTEMPTS - 1)
 
     async def at_owner(
-        self, query_id: QueryId, statement: Statement, analysis: Analysis
+        self, query_id: QueryId, statement: Statement, written: TableName | None
     ) -> BatchStream:
         """Run a statement where the tables in memory are; what it wrote may not be done twice."""
         executor_id = await self._owner.find(self._ready)
@@ -72,13 +74,13 @@ class WholeRunner:
             return await self.at(executor_id, query_id, statement)
         except ExecutorLostError as exc:
             self._membership.lost(exc.executor_id, exc.cause)
-            wrote = "; it may have written or not" if analysis.written else ""
+            wrote = "; it may have written or not" if written else ""
             raise ExecutionError(
                 f"{exc.message}, and with it the rows of `memory:` datasets{wrote}"
             ) from exc
 
     async def _somewhere(
-        self, query_id: QueryId, next_try: Callable[[], Statement], analysis: Analysis
+        self, query_id: QueryId, next_try: Callable[[], Statement], written: TableName | None
     ) -> BatchStream:
         last: ExecutorLostError | ShuttingDownError | CatalogMovedError | None = None
         leaving: set[ExecutorId] = set()
@@ -92,7 +94,7 @@ class WholeRunner:
             except ExecutorLostError as exc:
                 self._membership.lost(exc.executor_id, exc.cause)
                 last = exc
-                if analysis.written is not None:
+                if written is not None:
                     break
             except (CatalogMovedError, ShuttingDownError) as exc:
                 # Refused before anything was done: also a statement that writes may go elsewhere.
@@ -129,8 +131,10 @@ class WholeRunner:
 
         try:
             stream = await self._fleet.execute(executor_id, query_id, statement, self._origin)
-        except BaseException:
+        except BaseException as exc:
             ended()
+            if isinstance(exc, ExecutorLostError):
+                await self._on_loss(query_id, executor_id)
             raise
         merged = MergedStream(
             [stream],

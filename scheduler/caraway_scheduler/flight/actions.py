@@ -9,10 +9,11 @@ from pyarrow import flight
 from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import JobId
+from caraway_core.sqltext import writing
 from caraway_engine import formats
 from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.api.queries import submissions
-from caraway_scheduler.flight import commands, statuses
+from caraway_scheduler.flight import statuses
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.jobs.model import Job, Manifest
 from caraway_scheduler.jobs.protocol import JobDesk
@@ -52,7 +53,7 @@ async def _submit(desk: JobDesk, caller: Caller, body: bytes) -> bytes:
         wanted = submissions.parse(body, None)
     except RefusedError as exc:
         raise InvalidQueryError(exc.message) from exc
-    if not caller.principal.may_write and commands.writes(wanted.sql):
+    if not caller.principal.may_write and writing.begins_with_write(wanted.sql):
         raise QueryForbiddenError("this key may only read; writing needs a key that ends in :rw")
     job = await desk.submit(caller.principal, wanted, caller.span)
     return _json({"query_id": job.job_id, "status": job.status})

@@ -12,11 +12,6 @@ from caraway_scheduler.flight import statuses
 _FLIGHT_SQL = re.compile(rb"\A\n.{1,3}\S*arrow\.flight\.protocol\.sql\.(\w+)", re.DOTALL)
 # A comment, so that the ticket is valid SQL wherever it is read.
 _HAND_OVER = re.compile(r"\n--waiting:([0-9a-f-]{36})\Z")
-# The groups are atomic: comments in a row must not be divided in every possible way.
-_WRITE = re.compile(
-    r"(?>\s+|--[^\n]*|/\*.*?\*/)*+(?:INSERT|UPDATE|DELETE|MERGE|REPLACE|TRUNCATE)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 WHAT_WORKS = (
     "send the SQL text itself, in UTF-8, as the command of GetFlightInfo or GetSchema, or as the "
     "ticket of DoGet"
@@ -56,11 +51,6 @@ def read_ticket(ticket: flight.Ticket) -> TicketText:
     sql = _sql(ticket.ticket)
     match = _HAND_OVER.search(sql)
     return TicketText(sql[: match.start()], QueryId(match[1])) if match else TicketText(sql)
-
-
-def writes(sql: str) -> bool:
-    """Whether a statement begins like one that changes a table."""
-    return _WRITE.match(sql) is not None
 
 
 def _sql(command: bytes) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 import threading
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.server import FlightServer
 from caraway_scheduler.services import Services
 
+logger = logging.getLogger(__name__)
 _FLAG = "--flight"
 _LAST_WAIT_S = 1.0
 _FETCH_S = 2.0
@@ -114,8 +116,12 @@ class FlightEndpoint:
         return self._is_down
 
     def _shut_down(self, server: FlightServer, is_down: asyncio.Event) -> None:
-        server.shutdown()
-        self._bridge.post(is_down.set)
+        try:
+            server.shutdown()
+        except Exception:
+            logger.exception("Flight does not stop in order")
+        finally:
+            self._bridge.post(is_down.set)
 
 
 async def _happens(event: asyncio.Event, timeout_s: float) -> bool:

@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyarrow import flight
 
 from caraway_core.errors import QueryCancelledError
-from caraway_core.tables import FilesTable, MemoryTable
+from caraway_core.sqltext import writing
+from caraway_core.tables import FilesTable, MemoryTable, RemoteTable
 from caraway_engine.formats import columns
 from caraway_scheduler.flight import actions, callers, commands, messages, statuses
 from caraway_scheduler.flight.bridge import Bridge
@@ -166,13 +167,13 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         return [
             _table_info(name, columns.without_views(spec.schema))
             for name, spec in tables
-            if isinstance(spec, FilesTable | MemoryTable)
+            if isinstance(spec, FilesTable | MemoryTable | RemoteTable)
         ]
 
 
 def _is_deferred(caller: Caller, sql: str) -> bool:
     """Asking about a write must not write; only DoGet runs it. Who may not write hears so now."""
-    return caller.principal.may_write and commands.writes(sql)
+    return caller.principal.may_write and writing.begins_with_write(sql)
 
 
 def _info(

@@ -5,14 +5,14 @@ import logging
 from typing import Protocol
 
 from caraway_core import outcomes
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Held, Job
 from caraway_scheduler.jobs.records import JobRecords
 
 logger = logging.getLogger(__name__)
-_FIRST_DELAY_S = 0.1
-_LONGEST_DELAY_S = 2.0
+_DELAYS = Delays(0.1, 2.0)
 
 
 class Follower(Protocol):
@@ -42,7 +42,7 @@ class Committer:
         Raises:
             ShuttingDownError: the store was closed.
         """
-        delay_s = _FIRST_DELAY_S
+        again = Backoff(_DELAYS)
         try:
             while True:
                 try:
@@ -51,8 +51,7 @@ class Committer:
                     raise
                 except CarawayError as exc:
                     self._note(job, outcomes.cause(exc))
-                await asyncio.sleep(delay_s)
-                delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+                await asyncio.sleep(again.failed())
         finally:
             self._causes.pop(job.job_id, None)
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
 from caraway_core.protocols.state import Entry, StateStore
@@ -15,8 +16,8 @@ from caraway_scheduler.jobs.records import JOBS, job_id_in
 
 logger = logging.getLogger(__name__)
 
-_FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
+_DELAYS = Delays(0.1, 5.0)
+_STEADY_S = 5.0
 _READ_AT_ONCE = 256
 
 Condition = Callable[[Job | None], bool]
@@ -109,7 +110,7 @@ class Replica:
     async def run(self) -> None:
         """Follow the store until cancelled, or until it is closed; begin anew after failures."""
         loop = asyncio.get_running_loop()
-        pause_s = _FIRST_PAUSE_S
+        again = Backoff(_DELAYS)
         while True:
             began_at = loop.time()
             try:
@@ -118,15 +119,14 @@ class Replica:
             except ShuttingDownError:
                 return
             except CarawayError as exc:
-                if loop.time() - began_at > _LONGEST_PAUSE_S:
-                    pause_s = _FIRST_PAUSE_S
+                if loop.time() - began_at > _STEADY_S:
+                    again.succeeded()
                 if not self._is_away:
                     logger.warning("jobs are not followed", extra={"reason": exc.message})
                 self._is_away = True
             finally:
                 self.is_current = False
-            await self._pause(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+            await self._pause(again.failed())
 
     async def _follow(self) -> None:
         self._meanwhile = set()

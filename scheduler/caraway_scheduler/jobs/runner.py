@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from caraway_core import outcomes
+from caraway_core import outcomes, tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import (
     AnswerCutError,
     CarawayError,
@@ -30,11 +31,11 @@ from caraway_core.protocols.storing import (
     in_order,
     too_large,
 )
+from caraway_core.sqltext import writing
 from caraway_core.tables import ResultPlace
-from caraway_engine import placeholders
 from caraway_scheduler.history import spans
 from caraway_scheduler.history.spans import Span
-from caraway_scheduler.jobs import effects, failures, states
+from caraway_scheduler.jobs import failures, states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Held, Job, JobError, JobProgress, Manifest, Totals
 from caraway_scheduler.jobs.records import JobRecords
@@ -48,8 +49,7 @@ _PATIENCE_S = 600.0
 """How long a job waits for executors when there are none."""
 FULL_PATIENCE_S = 60.0
 """How long a job waits for a disk or store that is full or away, before it fails with that."""
-_FIRST_DELAY_S = 0.5
-_LONGEST_DELAY_S = 5.0
+_DELAYS = Delays(0.5, 5.0)
 _MANIFESTS_KEPT = 2
 """Manifests expire by themselves, after so many times of what jobs are kept."""
 
@@ -131,7 +131,7 @@ class JobRunner:
         _, writable = self._catalog()
         request = run.job.request
         may_write = not run.job.is_read_only
-        writes = may_write and bool(writable) and effects.may_change(request.sql)
+        writes = may_write and bool(writable) and writing.may_change(request.sql)
         began = await self._commit(run, states.began(run.job, now(), writes))
         if began is None:
             return None
@@ -139,12 +139,12 @@ class JobRunner:
         spans.current.set(replace(run.span, principal=run.job.principal))
         try:
             manifest = await self._in_time(run)
-        except Exception as exc:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                await self._discard(run)
+                raise
             error = failures.explained(exc, run.job.job_id, has_begun=run.has_begun)
             return await self._fail(run, error)
-        except asyncio.CancelledError:
-            await self._discard(run)
-            raise
         return await self._succeed(run, manifest)
 
     async def _in_time(self, run: Run) -> Manifest:
@@ -165,7 +165,7 @@ class JobRunner:
 
     async def _persistently(self, run: Run) -> Manifest:
         """Store the answer, anew when executors are lost, and waiting while there are none."""
-        cuts, delay_s, began_s = 0, _FIRST_DELAY_S, time.monotonic()
+        cuts, again, began_s = 0, Backoff(_DELAYS), time.monotonic()
         cause: CarawayError
         while True:
             try:
@@ -187,18 +187,17 @@ class JobRunner:
                 cause, patience_s = exc, self._full_patience_s
                 # What is stored of it takes room that is missing.
                 await self._discard(run)
+            delay_s = again.failed()
             if time.monotonic() - began_s + delay_s > patience_s:
                 raise cause
             logger.info("job waits", extra={"job_id": run.job.job_id, "cause": cause.message})
             run.waits_for = outcomes.cause(cause)
             await asyncio.sleep(delay_s)
-            delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
 
     async def _store(self, run: Run) -> Manifest:
         job, request = run.job, run.job.request
         run.query_id, run.chunks = new_query_id(), []
         run.waits_for = ""
-        placeholders.find(request.sql).check(request.parameters)
         _, writable = self._catalog()
         statement = Statement(
             sql=request.sql,
@@ -252,15 +251,14 @@ class JobRunner:
 
     async def _write_manifest(self, job: Job, manifest: Manifest) -> None:
         ttl_s = _MANIFESTS_KEPT * self._kept_s
-        delay_s = _FIRST_DELAY_S
+        again = Backoff(_DELAYS)
         while True:
             try:
                 return await self._records.write_manifest(job, manifest, ttl_s)
             except ShuttingDownError:
                 raise
             except CarawayError:
-                await asyncio.sleep(delay_s)
-                delay_s = min(2 * delay_s, _LONGEST_DELAY_S)
+                await asyncio.sleep(again.failed())
 
     async def _fail(self, run: Run, error: JobError) -> Job | None:
         job = await self._commit(run, states.failed(run.job, error, now()), self._kept_s)

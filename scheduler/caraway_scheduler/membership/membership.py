@@ -11,6 +11,7 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.protocols.fleet import Fleet, Pinned, TableCatalog
 from caraway_core.protocols.state import StateStore
+from caraway_core.suspects import End
 from caraway_scheduler.membership import events, state
 from caraway_scheduler.membership.drains import Drains
 from caraway_scheduler.membership.members import Member
@@ -45,6 +46,8 @@ class Membership:
         """Hears of tables that failed on an executor after their catalog was served."""
         self.pinned: Callable[[], Pinned | None] = lambda: None
         """Says which catalogs executors have to keep."""
+        # Every statement asks, and a roll never changes: the next one is another object.
+        self._ready: tuple[state.Roll | None, tuple[Member, ...]] = None, ()
         self._clock = clock
         self._every_s = every_s
         self._install_wait_s = install_wait_s
@@ -108,16 +111,26 @@ class Membership:
     def ready(self) -> tuple[Member, ...]:
         """Return the executors that may be given new work, in the order of their ids."""
         roll = self._call.roll
-        return tuple(
-            record.member()
-            for _, record in sorted(roll.records.items())
-            if state.may_work(roll, record)
-        )
+        if self._ready[0] is not roll:
+            members = (
+                record.member()
+                for _, record in sorted(roll.records.items())
+                if state.may_work(roll, record)
+            )
+            self._ready = roll, tuple(members)
+        return self._ready[1]
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
         """Return every executor that is known, also those that are lost or refused."""
         roll, now = self._call.roll, self._clock()
         return tuple(state.status(roll, record, now) for _, record in sorted(roll.records.items()))
+
+    def ends(self) -> Mapping[ExecutorId, tuple[str, End | None]]:
+        """Return which process each executor is, and how the one before it ended."""
+        return {
+            executor_id: (record.description.incarnation, record.description.last_end)
+            for executor_id, record in self._call.roll.records.items()
+        }
 
     def lost(self, executor_id: ExecutorId, cause: str) -> None:
         """Report what a call found out; every other call to the executor is given up."""

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.fleet import ANSWER_S, Fleet, Pinned, TableCatalog
@@ -61,8 +62,8 @@ class RollCall:
 
     async def run(self) -> None:
         """Call the roll until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
+        async with asyncio.TaskGroup() as group:
+            self._tasks = group
             try:
                 while True:
                     began = self._clock()
@@ -92,7 +93,9 @@ class RollCall:
             async with asyncio.timeout(2 * ANSWER_S):
                 origin = self.catalog.origin if self.catalog else ""
                 answers = await self._fleet.describe(origin, self._pinned())
-        except Exception as exc:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             if not self._is_deaf:
                 logger.warning("executors cannot be asked", exc_info=exc)
             self._is_deaf, answers = True, ()
@@ -134,7 +137,9 @@ class RollCall:
             error = f"no answer within {_PROBE_S if take.step == 'probe' else limit_s:g} s"
         except CarawayError as exc:
             error = exc.message
-        except Exception:
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
             logger.exception("step failed", extra={"executor_id": take.executor_id})
             error = "internal error; the log of the scheduler has the cause"
         version = catalog.version if catalog is not None and take.step == "install" else None

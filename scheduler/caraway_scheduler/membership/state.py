@@ -10,6 +10,7 @@ refused      it speaks another version of the protocol
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from caraway_core.backoff import Delays
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorState, ExecutorStatus
 from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description
@@ -19,7 +20,7 @@ from caraway_scheduler.membership.members import Record
 
 LOST_AFTER_S = 5.0
 LISTED_FOR_S = 600.0
-_LONGEST_PAUSE_S = 30.0
+_DELAYS = Delays(1.0, 30.0)
 
 Outcome = tuple["Roll", tuple[Action, ...]]
 
@@ -161,8 +162,9 @@ def _step_ended(roll: Roll, event: events.StepEnded) -> Outcome:
         record = _done(replace(record, error_of=""), event)
     roll, reports = _adopted(roll, record)
     if event.error or _unknown_failures(roll, record):
-        pause_s = min(_LONGEST_PAUSE_S, 2.0**record.attempts)
-        record = replace(record, attempts=record.attempts + 1, next_step_at=event.now + pause_s)
+        attempts = record.attempts + 1
+        next_step_at = event.now + _DELAYS.delay_s(attempts)
+        record = replace(record, attempts=attempts, next_step_at=next_step_at)
     else:
         record = replace(record, attempts=0)
     roll, actions = _settle(roll, record, event.now)

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.ids import QueryId
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_scheduler.queries.active import ActiveQuery
@@ -107,7 +108,7 @@ class LiveRows:
             if getattr(self._stream, "is_at_end", False):
                 # It ends at once: no task is needed for that.
                 self._ahead.append(await anext(self._batches))
-            self._next = asyncio.ensure_future(_fetch(self._batches))
+            self._next = tasks.begin(_fetch(self._batches))
             await asyncio.wait((self._next,), timeout=_END_WAIT_S)
             if self._next.done():
                 self._ahead.append(await self._take_next())

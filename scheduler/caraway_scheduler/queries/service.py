@@ -129,6 +129,8 @@ class QueryService:
                 rows = LiveRows(stream, run.query, run.finish)
                 run.query.release = rows.release
                 await rows.prefetch()
+            waited_ms = time.time_ns() / 1e6 - run.query.started_at_ms
+            self._tallies.query_first_rows.add((request.protocol,), waited_ms)
         except BaseException as exc:
             told = run.query.judged(exc)
             run.finish(told)

@@ -51,6 +51,15 @@ def test_columns_come_from_the_tables_of_the_statement() -> None:
     assert "customer_id" not in found
 
 
+def test_comments_name_no_tables() -> None:
+    found = proposed("SELECT ", " FROM orders -- not customers\n/* /* */ customers */")
+
+    assert found[:2] == ["amount", "order_id"]
+    assert "customer_id" not in found
+    aliased = "SELECT * FROM orders /* FROM customers o */ o WHERE o.am"
+    assert proposed(aliased) == ["o.amount"]
+
+
 def test_a_completion_replaces_the_word_before_the_cursor() -> None:
     completer = ShellCompleter(lambda: NAMES, {})
     (found,) = completer.get_completions(Document("SELECT o.x, SELEC"), CompleteEvent())

@@ -31,19 +31,24 @@ def test_a_dataset_that_follows_changes_is_fine(
 
 
 @pytest.mark.parametrize(
+    ("keys", "mode"),
+    [((), None), (("acceleration: {enabled: true}",), "full")],
+)
+def test_a_table_of_postgresql_may_be_read_without_its_changes(
+    loads: Loads, keys: tuple[str, ...], mode: str | None
+) -> None:
+    (found,) = loads(dataset("postgres:t", *keys)).datasets
+    assert (found.acceleration and found.acceleration.refresh.mode) == mode
+
+
+@pytest.mark.parametrize(
     ("origin", "keys", "said"),
     [
         ("cdc:t", (COLUMNS,), "'cdc' is only read by its changes; add 'acceleration: {refresh_"),
-        ("postgres:t", (), "'postgres' is only read by its changes; add"),
         (
-            "postgres:t",
-            ("acceleration: {enabled: true}",),
-            "acceleration: 'full' is not implemented yet for the connector 'postgres', which is",
-        ),
-        (
-            "postgres:t",
-            ("acceleration: {refresh_mode: full}",),
-            "refresh_mode: 'full' is not implemented yet for the connector 'postgres'",
+            "debezium:t",
+            (COLUMNS, "acceleration: {refresh_mode: full}"),
+            "refresh_mode: the connector 'debezium' has no 'full', because it is only read by its",
         ),
         ("cdc:t", ("acceleration: {}",), "'cdc' does not say its columns; declare 'columns'"),
         (

@@ -18,7 +18,7 @@ def test_everything_unsupported_is_listed_at_once(refuses: Refuses) -> None:
         "dotenv, env, file",
         f"12: catalogs: 'catalogs' is not implemented yet; remove it {built}",
         "15: datasets[0].from: connector 'mysql' is not implemented yet; known: abfss, "
-        "cdc, debezium, file, gs, http, https, memory, postgres, s3",
+        "cdc, debezium, delta, file, gs, http, https, memory, postgres, s3",
         f"19: datasets[0].vectors: 'vectors' is not implemented yet; {off}",
         f"20: datasets[0].full_text_search: 'full_text_search' is not implemented yet; {off}",
         f"21: datasets[0].replication: 'replication' is not implemented yet; {off}",

@@ -18,6 +18,9 @@ from caraway_core.partitions.keys import Bucket, ByColumn, ByExpression
         ("a.b", ByExpression("a.b")),
         ("a || ')' || \"(\"", ByExpression("a || ')' || \"(\"")),
         ("tags[1]", ByExpression("tags[1]")),
+        (r"a || E'\')'", ByExpression(r"a || E'\')'")),
+        ("a || $$;)$$", ByExpression("a || $$;)$$")),
+        ("`a)`", ByExpression("`a)`")),
     ],
 )
 def test_terms(text: str, term: keys.Term) -> None:
@@ -46,6 +49,7 @@ def test_terms_may_be_named() -> None:
         ("a; DROP TABLE b", "holds ';'"),
         ("a -- b", "holds '--'"),
         ("a /* b", "holds '/\\*'"),
+        ("a /* /* b */ */", "holds '/\\*'"),
     ],
 )
 def test_what_is_no_term(text: str, message: str) -> None:

@@ -54,3 +54,10 @@ def test_only_the_schemas_that_came_last_are_kept() -> None:
 
     assert known.recall("0") is None
     assert known.recall("1099") == schema
+
+
+def test_comments_hide_no_operator(context: SessionContext) -> None:
+    plain = mend(context, "SELECT x * x AS y FROM t")
+    assert plain is not None
+    assert mend(context, "SELECT x /* /* */ */ * x AS y FROM t") == plain
+    assert mend(context, "SELECT x FROM t /* x * x */") is None

@@ -16,15 +16,14 @@ from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages import (
     Cluster,
     Measured,
-    Planner,
     Stage,
     StageGraph,
     TableFacts,
     safety,
-    widest_reads,
 )
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_SCHEMA
+from caraway_engine.stages.planner import Planner, widest_reads
 
 MB = 2**20
 LARGE = 1000 * MB

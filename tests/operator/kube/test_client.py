@@ -5,6 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from caraway_core.backoff import Delays
 from caraway_operator.kube import client, errors
 from caraway_operator.kube.access import Access
 from caraway_operator.kube.client import Kube, _Token
@@ -23,7 +24,7 @@ def kube(answer: Answer, access: Access = ACCESS) -> Kube:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(client, "_DELAYS", Delays(0, 0))
 
 
 async def test_what_is_written_over_an_object_is_sent_whole() -> None:

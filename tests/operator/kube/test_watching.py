@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from caraway_core.backoff import Delays
 from caraway_operator.kube import client, errors, watching
 from caraway_operator.kube.access import Access
 from caraway_operator.kube.kinds import SERVICE, Object
@@ -66,8 +67,8 @@ async def test_objects_of_others_are_not_watched() -> None:
 
 
 async def test_an_api_that_is_away_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "_PAUSE_S", 0.0)
-    monkeypatch.setattr(watching, "_LONGEST_PAUSE_S", 0.05)
+    monkeypatch.setattr(client, "_DELAYS", Delays(0, 0))
+    monkeypatch.setattr(watching, "_DELAYS", Delays(0.05, 0.05))
     async with watched() as (api, objects, watcher):
         asked = asyncio.Event()
 

@@ -20,7 +20,7 @@ def resolve(connector: str, path: str, params: dict[str, str], *columns: pa.Fiel
     source: Source = registry.load("connector", registry.SOURCES, connector)()
     nowhere = Path("/nowhere")
     request = SourceRequest(
-        TableName("d"), connector, path, params, columns, "read", nowhere, nowhere
+        TableName("d"), connector, path, params, columns, "read", nowhere, nowhere, is_followed=True
     )
     assert source.fingerprint(request) is None
     found = source.resolve(request)

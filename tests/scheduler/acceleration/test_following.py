@@ -14,8 +14,10 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import PositionLostError, SourceBatch
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration import following
+from caraway_scheduler.acceleration.backoff import DELAYS
 from caraway_scheduler.acceleration.following import Following
 from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Whence
+from tests.kit.panics import Panic
 from tests.kit.turns import turn
 
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
@@ -36,7 +38,7 @@ class Source:
     """Yields batches 1, 2, ... after a position, as far as it was let."""
 
     batches_: list[SourceBatch] = field(default_factory=list)
-    failures: list[CarawayError] = field(default_factory=list)
+    failures: list[BaseException] = field(default_factory=list)
     begun: list[str | None] = field(default_factory=list)
     confirmed: list[str] = field(default_factory=list)
     read: int = 0
@@ -183,13 +185,29 @@ async def test_it_begins_where_the_dataset_is() -> None:
 
 
 async def test_a_source_that_fails_is_tried_again_ever_later() -> None:
-    away: list[CarawayError] = [DatasetError("unavailable", "away") for _ in range(3)]
+    away: list[BaseException] = [DatasetError("unavailable", "away") for _ in range(3)]
     bench = Bench(Source([], away))
     async with bench.running():
         async with asyncio.timeout(5):
             while len(bench.source.begun) < 4:
                 await turn()
-    assert bench.told == ["away"] * 3 and bench.waited == [1.0, 2.0, 3.0]
+    assert bench.told == ["away"] * 3 and bench.waited == [DELAYS.delay_s(n) for n in (1, 2, 3)]
+
+
+RAISED = (asyncio.CancelledError(), Panic(), KeyError("x"), BaseExceptionGroup("", [Panic()]))
+
+
+@pytest.mark.parametrize("raised", RAISED, ids=lambda each: type(each).__name__)
+async def test_a_source_that_raises_anything_is_tried_again(raised: BaseException) -> None:
+    """A source that raised CancelledError was silently not followed any more."""
+    bench = Bench(Source([], [raised]))
+    bench.dataset.gate.set()
+    async with bench.running():
+        async with asyncio.timeout(5):
+            while len(bench.source.begun) < 2:
+                await turn()
+    (reason,) = bench.told
+    assert "for a reason that is in the log" in reason
 
 
 async def test_what_was_read_before_a_failure_is_applied() -> None:
@@ -203,7 +221,7 @@ async def test_what_was_read_before_a_failure_is_applied() -> None:
         async with asyncio.timeout(5):
             while "bad event" not in bench.told:
                 await turn()
-    assert bench.dataset.ids == [1, 2] and bench.waited[:1] == [1.0]
+    assert bench.dataset.ids == [1, 2] and bench.waited[:1] == [DELAYS.delay_s(1)]
 
 
 async def test_a_refused_batch_is_told_and_tried_again() -> None:

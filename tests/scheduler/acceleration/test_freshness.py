@@ -78,6 +78,13 @@ class Store:
         self.reached.append((name, revision))
 
 
+def test_a_long_text_may_read_every_dataset() -> None:
+    # To look for each name takes a second of the process that serves everybody.
+    mentions = Mentions([A, B], {TableName("v"): "SELECT * FROM a_table"})
+    assert mentions.of(f"SELECT '{'x' * 1_000}'") == set()
+    assert mentions.of(f"SELECT '{'x' * 1_000_000}'") == {A, B}
+
+
 async def test_those_that_come_while_a_call_is_under_way_share_the_next() -> None:
     store = Store()
     fresh = Freshness(store.read, store.reach)

@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration import refreshing, statements
-from caraway_scheduler.acceleration.backoff import Retries
+from caraway_scheduler.acceleration.backoff import DELAYS, Retries
 from caraway_scheduler.acceleration.overrides import RefreshOverrides
 from caraway_scheduler.acceleration.refresh_events import (
     Begin,
@@ -87,12 +87,12 @@ def test_a_refresh_that_comes_to_nothing_lets_the_waiting_one_begin(end: Event) 
 
 def test_a_failed_refresh_keeps_the_old_version_and_its_reason_and_is_tried_again() -> None:
     state, effects = after(LOADED, events.Due(), events.Failed(ONE, "no such bucket"))
-    assert effects == [RetryIn(ONE, 1), ScheduleNext()]
+    assert effects == [RetryIn(ONE, DELAYS.delay_s(1)), ScheduleNext()]
     assert (state.version, state.error, refreshing.status(state)) == (7, "no such bucket", "ready")
     state, effects = after(state, events.RetryDue(ONE))
     assert effects == [Begin(TWO, "full", None, 0)]
     state, effects = after(state, events.Failed(TWO, "still none", 0.5))
-    assert effects == [RetryIn(TWO, 2.2), ScheduleNext()]
+    assert effects == [RetryIn(TWO, DELAYS.delay_s(2, 0.5)), ScheduleNext()]
     state, _ = after(state, events.RetryDue(TWO), events.Succeeded(RunNumber(3), 8))
     assert (state.error, state.failures, state.retry) == ("", 0, None)
 
@@ -118,7 +118,8 @@ def test_whatever_begins_takes_the_place_of_a_retry(event: Event) -> None:
     assert effects == [Begin(TWO, "full", None, 0)]
     assert after(state, events.RetryDue(ONE)) == (state, [])
     # The delays go on growing all the same: the source is as broken as before.
-    assert after(state, events.Failed(TWO, "gone"))[1] == [RetryIn(TWO, 2), ScheduleNext()]
+    effects = after(state, events.Failed(TWO, "gone"))[1]
+    assert effects == [RetryIn(TWO, DELAYS.delay_s(2)), ScheduleNext()]
 
 
 @pytest.mark.parametrize(

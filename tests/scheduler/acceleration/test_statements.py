@@ -20,6 +20,9 @@ SELECTS = {
     'SELECT * FROM "public"."orders" AS o WHERE o.id > 1;': True,
     "SELECT * FROM orders o WHERE o.id IS DISTINCT FROM 2 -- not the second": True,
     "SELECT * FROM orders WHERE day = 'b--' /* ; SELECT */ AND id IN (1, 2)": True,
+    "SELECT * FROM orders /* a /* ' */ c */ WHERE id > 1 /* /* ) */ */": True,
+    "SELECT * FROM orders /*! WHERE id > 1 */": True,
+    "SELECT id AS a$b$ FROM orders": True,
     "SELECT * EXCLUDE (region) FROM orders": True,
     "SELECT extract(year FROM TIMESTAMP '2024-01-01') y, trim('x' FROM day) FROM orders": True,
     "SELECT id, ' FROM other, ' AS x FROM orders": True,
@@ -71,7 +74,11 @@ async def test_a_refresh_sql_stands_in_parentheses(text: str) -> None:
         ("SELECT * FROM orders WHERE id = $1", "holds $"),
         ("SELECT E'\\'' FROM orders", "begins with E'"),
         ("SELECT * FROM orders /* open", "a comment without an end"),
-        ("SELECT * FROM orders /* a /* b */ c */", "a comment without an end, or one in another"),
+        ("SELECT * FROM orders /* a /* b */", "a comment without an end"),
+        ("SELECT * FROM orders /*! , other */", "more than one table"),
+        ("SELECT * FROM orders WHERE $1$ = 1 $1$", "holds $"),
+        ("SELECT * FROM orders WHERE id = :a", "holds :"),
+        ("SELECT X'\\'' FROM orders", "begins with X'"),
     ],
 )
 def test_other_statements_are_refused_as_refresh_sql(text: str, problem: str) -> None:
@@ -95,6 +102,7 @@ def test_a_dataset_with_a_schema_is_named_with_it() -> None:
         ("delete from public.orders where region = 'eu' or region = 'us';", [3]),
         ("DELETE FROM orders WHERE day = 'b--' -- all of them", [1, 3]),
         ("DELETE FROM orders WHERE /* WHERE */ orders.id IS DISTINCT FROM 1", [1]),
+        ("DELETE /* /* */ WHERE */ FROM orders WHERE id < 3 /* ) /* */ */;", [3]),
     ],
 )
 async def test_a_retention_sql_is_a_condition_in_parentheses(text: str, left: list[int]) -> None:

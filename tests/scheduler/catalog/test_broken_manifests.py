@@ -22,6 +22,7 @@ from caraway_plugins.sources.files import LocalFiles
 from caraway_scheduler.catalog.asking import Asking, UnexpectedError
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
+from tests.kit.panics import Panic
 from tests.kit.runtime import Running, running
 
 WAIT_S = 60.0
@@ -63,10 +64,6 @@ STATEMENTS = (
     "SELECT a FROM good WHERE a = (SELECT a FROM {other})",
     "WITH RECURSIVE r AS (SELECT a FROM {other}) SELECT * FROM r",
 )
-
-
-class Panic(BaseException):
-    """Stands for a panic of native code, which is no `Exception`."""
 
 
 RAISED: Sequence[BaseException] = (

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from caraway_core.backoff import Delays
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.sources.files import LocalFiles
-from caraway_scheduler.catalog import backoff
+from caraway_scheduler.catalog import catalog
 from caraway_scheduler.services import Services
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
@@ -44,7 +45,7 @@ GONE = ACCELERATED.replace("datasets:\n", 'datasets:\n  - {from: "file:gone.csv"
 def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "good.csv").write_text("a\n1\n")
     (tmp_path / "bad.csv").write_text("a\n2\n")
-    monkeypatch.setattr(backoff, "delay_s", lambda _attempts, _jitter: 0.05)
+    monkeypatch.setattr(catalog, "_DELAYS", Delays(0.05, 0.05))
 
 
 async def ready(runtime: Running, name: str) -> None:

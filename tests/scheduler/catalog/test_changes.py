@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
-from caraway_scheduler.catalog import backoff, changes
+from caraway_scheduler.catalog import changes
 from caraway_scheduler.catalog.states import DatasetState
 
 
@@ -43,9 +43,3 @@ def test_changes_lead_from_the_old_names_to_the_new(old: set[str], new: set[str]
     found = changes.compare(states(*map(dataset, old)), map(dataset, new))
     names = (old - set(found.removed)) | {one.name for one in found.added}
     assert names == new
-
-
-@given(st.integers(0, 10_000), st.floats(0, 1, exclude_max=True))
-def test_delay_grows_to_a_bound(attempts: int, jitter: float) -> None:
-    assert 1 <= backoff.delay_s(attempts, jitter) <= 72
-    assert backoff.delay_s(attempts, jitter) <= backoff.delay_s(attempts + 1, jitter)

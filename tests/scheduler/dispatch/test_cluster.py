@@ -23,10 +23,10 @@ from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
-from caraway_engine.contexts import EngineSettings
 from caraway_engine.sessions import Session
+from caraway_engine.settings import EngineSettings
 from caraway_engine.stages import Policy
-from caraway_scheduler.dispatch import running, staging
+from caraway_scheduler.dispatch import asking, running, staging
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
@@ -224,6 +224,7 @@ async def test_an_executor_lost_after_it_made_its_part_has_it_made_again(
 async def test_without_any_executor_the_query_ends_with_a_clear_error(
     cluster: InProcessCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(asking, "READY_WAIT_S", 0.2)
     monkeypatch.setattr(staging, "READY_WAIT_S", 0.2)
 
     async def lose(_executor_id: ExecutorId, _task: Task) -> None:

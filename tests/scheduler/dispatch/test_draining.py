@@ -47,7 +47,9 @@ async def test_query_under_way_goes_on_without_the_executor_that_drains(tmp_path
 
 def test_slots_of_who_leaves_go_to_the_others_evenly() -> None:
     leaving: set[ExecutorId] = set()
-    slots = Slots(lambda: [e for e in (E1, E2, E3) if e not in leaving], 3, leaving.__contains__)
+    slots = Slots(
+        lambda: [e for e in (E1, E2, E3) if e not in leaving], (E1, E2, E3), leaving.__contains__
+    )
     leaving.add(E1)
     assert [slots.executor(number) for number in range(3)] == [E2, E2, E3]
     assert slots.nearest([]) == E2
@@ -55,6 +57,6 @@ def test_slots_of_who_leaves_go_to_the_others_evenly() -> None:
 
 def test_last_one_keeps_its_slots_while_it_leaves() -> None:
     leaving: set[ExecutorId] = set()
-    slots = Slots(lambda: [e for e in (E1,) if e not in leaving], 2, leaving.__contains__)
+    slots = Slots(lambda: [e for e in (E1,) if e not in leaving], (E1, E1), leaving.__contains__)
     leaving.add(E1)
     assert [slots.executor(number) for number in range(2)] == [E1, E1]

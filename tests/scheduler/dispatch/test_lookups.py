@@ -8,8 +8,8 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.tables import Keys, Lookup, StoredTable
+from caraway_engine import dealing
 from caraway_engine.stages import Policy
-from caraway_scheduler.dispatch import sharing_out
 from tests.kit.clusters import InProcessCluster, in_process_cluster
 from tests.kit.stored import parted
 
@@ -50,7 +50,7 @@ async def test_a_lookup_is_one_call_to_the_owner(tmp_path: Path) -> None:
         assert await cluster.dispatch.load(T, spec) == 1000
         for chunk in (tmp_path / "chunks").rglob("*.arrow"):
             chunk.unlink()
-        holders = sharing_out.holders(spec, EXECUTORS)
+        holders = dealing.holders(spec, EXECUTORS)
         calls = Calls(cluster)
         for number in range(0, 1000, 37):
             found = await cluster.execute(f"SELECT v, id FROM t WHERE id = {number}")

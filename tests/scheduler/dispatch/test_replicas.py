@@ -1,6 +1,5 @@
 """Datasets with replicas: the next owner of a partition has it in memory already."""
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +10,8 @@ from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import Keys
 from caraway_engine.held import Chunk
 from caraway_engine.stored import Version, Wanted
-from caraway_scheduler.dispatch import sharing_out
 from tests.kit.clusters import in_process_cluster
-from tests.kit.stored import parted, stored
+from tests.kit.stored import parted
 
 ROWS = pa.table({"id": range(3000), "g": [n % 7 for n in range(3000)]})
 SUM = "SELECT g, sum(id) AS s FROM t GROUP BY g ORDER BY g"
@@ -37,34 +35,6 @@ async def test_after_a_loss_no_chunk_is_read(tmp_path: Path, lost: str, keys: Ke
         assert (await cluster.execute(SUM)).to_pylist() == SUMS
         found = await cluster.execute("SELECT g FROM t WHERE id = 1234")
         assert found.to_pylist() == [{"g": 1234 % 7}]
-
-
-async def test_each_partition_has_as_many_holders_as_there_are_replicas(tmp_path: Path) -> None:
-    spec = await parted(tmp_path, ROWS, "bucket(16, id)")
-    once = sharing_out.holders(spec, EXECUTORS)
-    twice = sharing_out.holders(spec, EXECUTORS, 2)
-    assert list(once) == [f"[{bucket}]" for bucket in range(16)]
-    assert all(len(set(ids)) == 2 and ids[:1] == once[name] for name, ids in twice.items())
-    assert set(Counter(ids[0] for ids in once.values()).values()) == {4}
-    assert set(Counter(each for ids in twice.values() for each in ids).values()) <= {7, 8, 9}
-    assert all(len(ids) == 1 for ids in sharing_out.holders(spec, EXECUTORS[:1], 3).values())
-    assert set(sharing_out.holders(spec, ()).values()) == {()}
-
-
-async def test_holders_are_those_whom_queries_ask(tmp_path: Path) -> None:
-    for spec in (await parted(tmp_path, ROWS, "g"), await stored(tmp_path, ROWS, 5, "whole")):
-        holders = sharing_out.holders(spec, EXECUTORS)
-        files = Version(T, spec, 2).pieces()
-        for owner, share in zip(EXECUTORS, sharing_out.dealt(spec, files, EXECUTORS), strict=True):
-            assert all(holders[piece.path] == (owner,) for piece in share)
-        assert len(holders) == len(files)
-
-
-async def test_datasets_of_one_group_have_their_buckets_in_the_same_places(tmp_path: Path) -> None:
-    small = ROWS.slice(0, 20).set_column(0, "id", ROWS["id"].slice(0, 20).cast(pa.int8()))
-    many = await parted(tmp_path, ROWS, "bucket(16, g)")
-    few = await parted(tmp_path, small, "bucket(16, id)", key="few")
-    assert sharing_out.holders(many, EXECUTORS, 2) == sharing_out.holders(few, EXECUTORS, 2)
 
 
 @pytest.mark.parametrize(("replicas", "is_kept"), [(1, False), (2, True)])

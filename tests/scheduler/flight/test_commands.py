@@ -12,24 +12,3 @@ from caraway_scheduler.flight.commands import TicketText
 def test_ticket_reads_back(sql: str) -> None:
     for text in (TicketText(sql), TicketText(sql, new_query_id())):
         assert commands.read_ticket(flight.Ticket(text.encode())) == text
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "INSERT INTO t VALUES (1)",
-        "  delete from t",
-        "-- why\n/* and */ UPDATE t SET a = 1",
-        "/**//**/Truncate t",
-    ],
-)
-def test_writes_are_known_by_their_first_word(sql: str) -> None:
-    assert commands.writes(sql)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    ["", "SELECT 1", "-- INSERT\nSELECT 1", "/* INSERT */ SELECT 1", "inserted", "/**/" * 5_000],
-)
-def test_everything_else_is_no_write(sql: str) -> None:
-    assert not commands.writes(sql)

@@ -22,6 +22,7 @@ from caraway_core.ids import JobId
 from tests.kit.deadlines import eventually
 from tests.kit.disks import disk_with_room_for
 from tests.kit.job_schedulers import ADA, BOB, MortalStore, Site, site
+from tests.kit.panics import Panic
 
 NUMBERS = "SELECT value AS n FROM generate_series(1, 25000)"
 
@@ -121,10 +122,22 @@ async def test_job_stops_at_its_time_limit(tmp_path: Path) -> None:
         assert "timeout_seconds of 0.05" in job.error.message
 
 
-async def test_unexpected_failure_is_told_without_its_insides(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "raised",
+    [
+        ZeroDivisionError("secret"),
+        asyncio.CancelledError("secret"),
+        Panic("secret"),
+        BaseExceptionGroup("secret", [Panic()]),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+async def test_unexpected_failure_is_told_without_its_insides(
+    tmp_path: Path, raised: BaseException
+) -> None:
     async with site(tmp_path) as place:
         one = await place.scheduler()
-        one.dispatch.fails = [ZeroDivisionError("secret")]
+        one.dispatch.fails = [raised]
         job = await one.ended((await one.submit("SELECT 1")).job_id)
         assert job.error is not None
         assert job.error.code == "INTERNAL"

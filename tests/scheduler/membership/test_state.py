@@ -238,6 +238,17 @@ def test_failed_installation_is_tried_again_after_a_pause(story: Story) -> None:
         story.end("install", error="disk full")
 
 
+def test_an_installation_that_failed_for_hours_is_still_tried(story: Story) -> None:
+    """After 1,024 tries the pause raised OverflowError, which ended the roll call."""
+    story.make_ready()
+    story.want(V2)
+    story.end("install", error="disk full")
+    for _ in range(1_100):
+        story.now += 30
+        assert story.hear() == install(V2)
+        story.end("install", error="disk full")
+
+
 def test_failures_belong_to_the_catalog_in_which_they_happened(story: Story) -> None:
     story.want(V1)
     story.hear()

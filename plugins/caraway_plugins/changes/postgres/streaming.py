@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from caraway_core import tasks
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import SourceBatch
 from caraway_plugins.changes.postgres import pgoutput, positions
@@ -52,7 +53,7 @@ class Stream:
         self._in_transaction = False
         self._commit_lsn = 0
         self._confirmed = at.lsn
-        self._beat: asyncio.Task[None] | None = None
+        self._tasks = tasks.Tasks()
 
     async def start(self) -> None:
         """Ask for everything after the position.
@@ -71,7 +72,7 @@ class Stream:
                 )
 
         await asyncio.to_thread(ask)
-        self._beat = asyncio.create_task(self._keep_alive(), name="replication keep-alive")
+        self._tasks.spawn(self._keep_alive(), "keep a replication connection alive")
 
     async def batches(
         self, oid: int, fetch: Fetch, check: Callable[[], None]
@@ -109,9 +110,7 @@ class Stream:
             self._cursor.send_feedback(lsn, lsn, lsn, force=True)
 
     async def aclose(self) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
-            await asyncio.gather(self._beat, return_exceptions=True)
+        await self._tasks.aclose()
 
     def _read_some(self, oid: int) -> bool:
         """Take messages for a moment; False: there are none now, or enough for a batch."""

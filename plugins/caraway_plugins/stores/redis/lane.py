@@ -12,12 +12,14 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError
 
+from caraway_core import tasks
+from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_plugins.stores.redis import errors
 from caraway_plugins.stores.redis.address import ServerAddress
 
 GIVE_UP_S = 10.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 1.0
+_DELAYS = Delays(0.02, 1.0)
 _AT_ONCE = 128
 _MOST_QUEUED = 10_000
 _PARTS = ("values", "index", "changes", "expiries", "traces", "counters", "")
@@ -58,6 +60,7 @@ class Lane:
         self._clock = clock
         self._keys = [address.prefix + part for part in _PARTS]
         self._queue: deque[_Call] = deque()
+        self._tasks = tasks.Tasks()
         self._worker: asyncio.Task[None] | None = None
         self._sha = ""
         self._is_closed = False
@@ -98,7 +101,7 @@ class Lane:
 
     def _begin(self) -> None:
         if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
+            self._worker = self._tasks.spawn(self._work(), "call the state store")
 
     async def _work(self) -> None:
         while self._queue:
@@ -112,7 +115,7 @@ class Lane:
 
     async def _settle(self, batch: _Batch) -> None:
         try:
-            answers = await self._answers(batch)
+            answered = list(zip(batch.calls, await self._answers(batch), strict=True))
         except BaseException as exc:
             # Also when this task is cancelled: nobody may wait for ever.
             failure = exc if isinstance(exc, Exception) else ShuttingDownError("cancelled")
@@ -121,7 +124,7 @@ class Lane:
             if not isinstance(exc, Exception):
                 raise
             return
-        for call, answer in zip(batch.calls, answers, strict=True):
+        for call, answer in answered:
             if isinstance(answer, Exception):
                 # The last time the server refused; what it did before is not known.
                 failure = errors.explained(self._address.name, answer)
@@ -136,7 +139,7 @@ class Lane:
             CarawayError: the server stays away; what it did with the writes is not known.
         """
         deadline = asyncio.get_running_loop().time() + GIVE_UP_S
-        pause_s = _FIRST_PAUSE_S
+        again = Backoff(_DELAYS)
         while True:
             try:
                 answers = await self._send(batch)
@@ -150,10 +153,10 @@ class Lane:
                 if not errors.is_passing(exc):
                     raise errors.explained(self._address.name, exc) from exc
                 failure = exc
+            pause_s = again.failed()
             if self._is_closed or asyncio.get_running_loop().time() + pause_s > deadline:
                 raise errors.explained(self._address.name, failure) from failure
             await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _send(self, batch: _Batch) -> list[Any]:
         if not self._sha:

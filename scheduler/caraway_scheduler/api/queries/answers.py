@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.api.queries.errors import NoResultsError
@@ -21,7 +22,7 @@ class Reading:
     def __init__(self, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]) -> None:
         self.schema = schema
         self._batches = batches
-        self._next = asyncio.ensure_future(_fetch(batches))
+        self._next = tasks.begin(_fetch(batches))
 
     async def open(self) -> None:
         """Wait for the first batch, so that most errors come from here."""
@@ -36,7 +37,7 @@ class Reading:
         batch = await self._next
         if batch is None:
             raise StopAsyncIteration
-        self._next = asyncio.ensure_future(_fetch(self._batches))
+        self._next = tasks.begin(_fetch(self._batches))
         return batch
 
     async def aclose(self) -> None:

@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_engine.formats import Encoder
@@ -34,7 +35,7 @@ class StoredResponse(Response):
         self._form = form
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        gone = asyncio.ensure_future(streaming.disconnected(receive))
+        gone = tasks.begin(streaming.disconnected(receive))
         rows = _unless_gone(self._reading, gone)
         try:
             await BodySender(self._form, send).rows(self._encoder, self._head, rows, lambda: 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from caraway_core.errors import JobNotFoundError
 from caraway_core.ids import JobId
-from caraway_engine import placeholders
+from caraway_core.sqltext import placeholders
 from caraway_scheduler.api import bodies
 from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.jobs.model import JobRequest

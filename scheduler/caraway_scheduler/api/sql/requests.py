@@ -6,7 +6,7 @@ from typing import Any
 
 from caraway_core import strict_json
 from caraway_core.errors import InvalidQueryError
-from caraway_engine import placeholders
+from caraway_core.sqltext import placeholders
 
 _FIELDS = ("sql", "parameters")
 

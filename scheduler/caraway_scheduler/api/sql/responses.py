@@ -1,6 +1,5 @@
 """Sends the answer of a statement: whole where it is small, else as it is computed."""
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -8,6 +7,7 @@ from collections.abc import Callable, Mapping
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_engine import formats
 from caraway_scheduler.api import streaming
@@ -69,7 +69,7 @@ class AnswerResponse(Response):
     async def _stream(
         self, rows: LiveRows | CachedRows, body: BodySender, receive: Receive
     ) -> None:
-        gone = asyncio.ensure_future(streaming.disconnected(receive))
+        gone = tasks.begin(streaming.disconnected(receive))
         if isinstance(rows, LiveRows):
             gone.add_done_callback(lambda _: rows.stop())
         try:

@@ -1,0 +1,107 @@
+"""Finds the placeholders of a statement and brings every spelling to the one DataFusion binds.
+
+Values are never put into the text: `:name` becomes `$name`, `?` becomes `$1`, `$2`, ...
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from caraway_core.errors import ParametersError
+from caraway_core.sqltext import lexer
+
+_SIGNS = "$?:"
+_IN_WORDS = re.compile(r"[\w@#$]")
+"""What `?` may touch, and `$1` may not: both would be one word, or begin a text."""
+_LONGEST_KEPT = 16 * 1024
+"""Longer texts are not kept: a thousand of the longest that are taken would fill gigabytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """A statement in the engine's spelling, and the names of the values that it needs."""
+
+    sql: str
+    names: frozenset[str]
+
+    def check(self, given: Iterable[str]) -> None:
+        """Compare what the statement needs with what was given.
+
+        Raises:
+            ParametersError: a value is missing, or one was given that nothing uses.
+        """
+        given = set(given)
+        if missing := sorted(self.names - given, key=_natural):
+            raise ParametersError(
+                f"no value for parameter {_spell(missing)}; "
+                f"{_given(given)} Add the missing ones to `parameters`."
+            )
+        if extra := sorted(given - self.names, key=_natural):
+            raise ParametersError(
+                f"the statement does not use parameter {_spell(extra)}; "
+                + (
+                    f"it uses {_spell(sorted(self.names, key=_natural))}."
+                    if self.names
+                    else "it has no placeholders; write $name, :name, $1 or ? for a value."
+                )
+            )
+
+
+def find(sql: str) -> Placeholders:
+    """Rewrite the placeholders of `sql`.
+
+    Raises:
+        ParametersError: `?` and `$1` are mixed.
+    """
+    return _kept(sql) if len(sql) <= _LONGEST_KEPT else _found(sql)
+
+
+def _found(sql: str) -> Placeholders:
+    if not any(sign in sql for sign in _SIGNS):
+        return Placeholders(sql, frozenset())
+    names: set[str] = set()
+    pieces: list[str] = []
+    marks = done = 0
+    for token in lexer.matches(sql):
+        if token.lastgroup != "placeholder":
+            continue
+        start, end = token.start(), token.end("placeholder")
+        name = sql[start + 1 : end]
+        if not name:
+            marks += 1
+            name = str(marks)
+        names.add(name)
+        if sql[start] != "$":
+            before = sql[start - 1 : start]
+            left = " " if before == "?" or _IN_WORDS.match(before) else ""
+            right = " " if _IN_WORDS.match(sql, end) else ""
+            pieces += sql[done:start], f"{left}${name}{right}"
+            done = end
+    if marks and len(names) != marks:
+        raise ParametersError("a statement uses either ? or named and numbered parameters")
+    return Placeholders("".join((*pieces, sql[done:])), frozenset(names))
+
+
+_kept = lru_cache(maxsize=1024)(_found)
+
+
+def by_name(values: Mapping[str, object] | list[object]) -> dict[str, object]:
+    """Key values by placeholder name; a leading `$` or `:` is dropped, lists count from 1."""
+    if isinstance(values, list):
+        return {str(position): value for position, value in enumerate(values, start=1)}
+    return {name.lstrip("$:"): value for name, value in values.items()}
+
+
+def _natural(name: str) -> tuple[int, str]:
+    return (int(name), "") if name.isdigit() else (0, name)
+
+
+def _spell(names: Iterable[str]) -> str:
+    return ", ".join(f"${name}" for name in names)
+
+
+def _given(given: set[str]) -> str:
+    if not given:
+        return "none was given."
+    return f"given: {_spell(sorted(given, key=_natural))}."

@@ -1,0 +1,220 @@
+"""Remembers statements that ran while an engine process ended, and refuses those that ended it.
+
+What ends an engine process is one of the statements that it runs. Which one is known for certain
+only when it ran alone. So every statement of the process becomes a suspect, suspects run again one
+at a time, and one is refused for a while where the evidence is enough:
+
+- the engine ended twice while it ran, the last time with no other statement;
+- or three times beside others.
+
+A statement that comes to its end is no suspect any more.
+"""
+
+import asyncio
+import datetime
+import hashlib
+import json
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from caraway_core.errors import StatementRefusedError
+
+REFUSED_S = 300.0
+ENDS_ALONE = 2
+ENDS_BESIDE_OTHERS = 3
+_MOST = 1_000
+_TURN_S = 30.0
+
+Cause = Literal["memory", "crash", "hung"]
+"""It used more than is allowed; the process ended by itself; it did not stop when it had to."""
+
+_REMEDIES: Mapping[Cause, str] = {
+    "memory": "have it read or make fewer and smaller values, or raise "
+    "`runtime.query.memory_limit` (on executors `--memory`)",
+    "crash": "write it in another way, and report the fault",
+    "hung": "have it read or make fewer rows: join by equality, or filter before the join",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of an engine process. `detail` says it for users: "it used 2 GiB of 1 GiB"."""
+
+    cause: Cause
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A statement that ran while an engine process ended. Processes may share this value."""
+
+    key: str
+    ends: int
+    last: End
+    was_alone: bool
+    """Nothing else ran when the engine ended the last time."""
+    seen_s: float
+    """The time of the last end, in seconds since 1970."""
+
+    @property
+    def is_refused(self) -> bool:
+        return self.ends >= (ENDS_ALONE if self.was_alone else ENDS_BESIDE_OTHERS)
+
+    def encode(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decode(content: bytes) -> "Suspect":
+        fields = json.loads(content)
+        return Suspect(**{**fields, "last": End(**fields["last"])})
+
+
+def key(sql: str, parameters: Mapping[str, Any] | None = None) -> str:
+    """Return what tells a statement from others, of one length whatever the statement's."""
+    digest = hashlib.blake2b(sql.strip().encode(errors="surrogatepass"), digest_size=16)
+    for name, value in sorted((parameters or {}).items()):
+        digest.update(f"\0{name}={value!r}".encode(errors="surrogatepass"))
+    return digest.hexdigest()
+
+
+class Suspects:
+    """The suspects of one process, and what it has learnt from others.
+
+    `clock` returns seconds since 1970, since other processes read them. Each is forgotten
+    `refused_s` after the last end, and the oldest where there are more than `most`.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], refused_s: float = REFUSED_S, most: int = _MOST
+    ) -> None:
+        self._clock = clock
+        self._refused_s = refused_s
+        self._most = most
+        self._known: OrderedDict[str, Suspect] = OrderedDict()
+        self.ends: Counter[Cause] = Counter()
+        self.refusals: Counter[Cause] = Counter()
+
+    def __len__(self) -> int:
+        self._forget()
+        return len(self._known)
+
+    def ended(self, keys: Collection[str], end: End) -> tuple[Suspect, ...]:
+        """Note that an engine process ended while these statements ran; returns the suspects."""
+        self.ends[end.cause] += 1
+        running = frozenset(keys)
+        noted = [self._noted(each, end, was_alone=len(running) == 1) for each in running]
+        self.learn(noted)
+        return tuple(noted)
+
+    def learn(self, suspects: Iterable[Suspect]) -> None:
+        """Take over what another process has found, where it knows more."""
+        for each in suspects:
+            known = self.find(each.key)
+            if known is None or (each.ends, each.seen_s) >= (known.ends, known.seen_s):
+                self._known[each.key] = each
+                self._known.move_to_end(each.key)
+        self._forget()
+
+    def find(self, key: str) -> Suspect | None:
+        """Return the suspect of a key, unless its time is over."""
+        if not self._known:
+            return None
+        found = self._known.get(key)
+        return None if found is None or self._is_over(found) else found
+
+    def cleared(self, key: str) -> None:
+        """Note that a statement came to its end, however that was, and the engine did not."""
+        self._known.pop(key, None)
+
+    def check(self, key: str) -> None:
+        """Let a statement run that may.
+
+        Raises:
+            StatementRefusedError: it ended the engine too often.
+        """
+        found = self.find(key)
+        if found is None or not found.is_refused:
+            return
+        self.refusals[found.last.cause] += 1
+        raise StatementRefusedError(self._told(found))
+
+    def _told(self, found: Suspect) -> str:
+        times = {2: "twice", 3: "three times"}.get(found.ends, f"{found.ends} times")
+        detail = f" ({found.last.detail})" if found.last.detail else ""
+        until = datetime.datetime.fromtimestamp(found.seen_s + self._refused_s, datetime.UTC)
+        return (
+            f"the statement is refused until {until:%H:%M:%S} UTC: it ended the engine {times}: "
+            f"{found.last.cause}{detail}; {_REMEDIES[found.last.cause]}"
+        )
+
+    def _noted(self, key: str, end: End, *, was_alone: bool) -> Suspect:
+        now_s, known = self._clock(), self.find(key)
+        if known is None:
+            return Suspect(key, 1, end, was_alone, now_s)
+        # What was proven stays proven when it is seen beside others later.
+        is_proven = known.is_refused and known.was_alone
+        return replace(
+            known, ends=known.ends + 1, last=end, was_alone=was_alone or is_proven, seen_s=now_s
+        )
+
+    def _is_over(self, suspect: Suspect) -> bool:
+        return self._clock() - suspect.seen_s >= self._refused_s
+
+    def _forget(self) -> None:
+        for each in [each for each in self._known.values() if self._is_over(each)]:
+            del self._known[each.key]
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
+
+
+class Turns:
+    """Lets suspects run one at a time; other statements run at once.
+
+    A turn passes on after `longest_s`, also while its statement still runs: what ends an engine
+    does so within seconds, and innocent statements may take hours.
+    """
+
+    def __init__(self, suspects: Suspects, longest_s: float = _TURN_S) -> None:
+        self._suspects = suspects
+        self._longest_s = longest_s
+        self._turn = asyncio.Lock()
+
+    async def take(self, key: str) -> Callable[[], None]:
+        """Wait for the turn of a statement, if it is a suspect; returns what ends the turn.
+
+        Raises:
+            StatementRefusedError: it ended the engine too often, maybe while it waited.
+        """
+        self._suspects.check(key)
+        if self._suspects.find(key) is None:
+            return _nothing
+        await self._turn.acquire()
+        passed = _once(self._turn.release)
+        try:
+            self._suspects.check(key)
+        except BaseException:
+            passed()
+            raise
+        timer = asyncio.get_running_loop().call_later(self._longest_s, passed)
+
+        def over() -> None:
+            timer.cancel()
+            passed()
+
+        return over
+
+
+def _once(act: Callable[[], None]) -> Callable[[], None]:
+    left = [act]
+
+    def call() -> None:
+        if left:
+            left.pop()()
+
+    return call
+
+
+def _nothing() -> None:
+    """End the turn of a statement that needs none."""

@@ -1,0 +1,189 @@
+"""The table of engine messages that our code recognises.
+
+The engine's Python errors carry only text. All code that needs their meaning asks this table. A
+test provokes each row from the real engine, so a new engine version fails loudly.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMessage:
+    """A pattern of the engine's text, and the text that users read instead, if there is one.
+
+    `words` is a template of the pattern's groups.
+    """
+
+    pattern: re.Pattern[str]
+    words: str = ""
+
+    def find(self, said: BaseException | str) -> re.Match[str] | None:
+        """Search an error or a text for this message."""
+        return self.pattern.search(str(said))
+
+
+def _says(pattern: str, words: str = "") -> EngineMessage:
+    return EngineMessage(re.compile(pattern, re.DOTALL), words)
+
+
+def find(messages: Sequence[EngineMessage], said: BaseException | str) -> re.Match[str] | None:
+    """Return the match of the first message that is found."""
+    return next((match for each in messages if (match := each.find(said))), None)
+
+
+# Kinds of errors: prefixes of the text, which may be nested.
+STATEMENT_KINDS = (
+    "Error during planning", "Execution error", "Schema error", "SQL error", "Cast error",
+    "Compute error", "Parser error", "Invalid argument error", "Arithmetic overflow",
+    "This feature is not implemented", "Not yet implemented", "Divide by zero error",
+    "Invalid or Unsupported Configuration", "C Data interface error",
+)  # fmt: skip
+SOURCE_KINDS = (
+    "Object Store error", "Parquet error", "Parquet argument error", "Avro error", "AvroError",
+    "IO error", "Io error", "Csv error", "Json error", "Ipc error", "Error while parsing value",
+)  # fmt: skip
+ENGINE_KINDS = (
+    "Internal error", "ExecutionJoin error", "Substrait error", "FFI error", "Memory error",
+)  # fmt: skip
+WRAPPERS = ("DataFusion error", "External error", "External", "Arrow error")
+STORE_KIND = r"Generic \w+ error"
+STEPS = (r"type_coercion(?=\s*caused by)", r"Optimizer rule '[^']*' failed")
+CAUSED_BY = r"caused by"
+
+# Parts of a text that users do not need.
+BACKTRACE = _says(r"\n\nbacktrace:.*")
+BUG_HINT = _says(r"\.?\s*This (?:issue was|was) likely caused by a bug in DataFusion.*")
+
+# Messages whose text for users depends on the tables, the settings or the caller.
+MISSING_TABLE = _says(r"table '(?P<name>[^']+)' not found")
+MISSING_FIELD = _says(
+    r"No field named (?P<name>.+?)\.(?: Did you mean '(?P<near>[^']+)'\?)?\s*"
+    r"(?P<case>Column names are case sensitive\.[^\n]*)?\s*"
+    r"(?:Valid fields are (?P<valid>.*?)\.?)?\s*$"
+)
+REFUSED = (
+    _says(r"(?P<kind>DDL) not supported: (?P<what>.*)"),
+    _says(r"(?P<kind>DML) not supported: (?P<what>.*)"),
+    _says(r"(?P<kind>Statement) not supported: (?P<what>.*)"),
+)
+SYNTAX = (
+    _says(r'ParserError\("?(?P<why>.*?)"?\)$'),
+    _says(r'TokenizerError\("?(?P<why>.*?)"?\)$'),
+)
+TOO_DEEP = _says("RecursionLimitExceeded")
+NO_VALUE = _says("was not provided a value")
+AMBIGUOUS = _says(
+    r"Ambiguous reference to unqualified field (?P<name>\S+)",
+    "column {name} is in several tables; write which one, as in t.{name}",
+)
+
+# Numbers that are too large. Some casts are guards of our own, which users never see.
+OVERFLOW = "number overflow"
+"""The mark in the text that a guard of `known_faults.sums` makes the engine cast."""
+TOO_LARGE = (
+    _says(r"Cast error: value of (?P<value>-?\d+) is out of range (?P<type>U?Int\d+)"),
+    _says(r"Cast error: Can't cast value (?P<value>-?[\d.e+]+) to type (?P<type>U?Int\d+)"),
+)
+SUM_TOO_LARGE = _says(
+    r"Cast error: Cannot cast string '" + OVERFLOW + r" in (?P<what>[A-Za-z ]+?) -?[\d.]*'"
+)
+
+# Full memory and full disks.
+EXHAUSTED = _says("Resources exhausted")
+ASKED_FOR = _says(r"allocate additional (?P<size>[\d.]+ [KMGT]?B)")
+JOIN_INPUT = _says("JoinInput")
+DISK_FULL = (
+    _says("No space left on device"),
+    _says("Disk quota exceeded"),
+    _says("File too large"),
+    _says("during the spilling process has exceeded"),
+)
+CONSTANT_FILTER = _says("BooleanScalar")
+"""A constant was pushed into the scan of a dataset of pyarrow, which knows no constants."""
+GONE = (_says("(?i)not found"), _says("(?i)No such file"))
+
+_NO_CONDITION = (
+    "IN, EXISTS, ANY and ALL with a subquery are supported in WHERE, HAVING and ON only; elsewhere "
+    "count what they look for, as in (SELECT count(*) FROM u WHERE u.k = t.k) > 0"
+)
+_CAST = "{one} cannot be cast to {other}"
+_LARGE_REGEX = "the regular expression is too large; write it shorter, or repeat less in it"
+_CALLED = "function {call} cannot be called so: check the number and the types of its arguments"
+WORDED: tuple[EngineMessage, ...] = (
+    _says(r"^Divide by zero", "division by zero"),
+    _says(
+        r"No function matches the given name and argument types '(?P<call>.+?)'\. You might",
+        _CALLED,
+    ),
+    _says(r"Function '(?P<call>\w+)' failed to match any signature", _CALLED),
+    _says(r"satisfy a call to '(?P<call>\w+)' function", _CALLED),
+    _says(
+        r"unique expression names but the expression \"(?P<one>.+?)\" at position \d+ and "
+        r"\".+?\" at position",
+        "two columns of a SELECT have the same name ({one}); give one of them another name with AS",
+    ),
+    _says(
+        r"duplicate (?:un)?qualified field name (?P<name>[^\n]+?)\.?$",
+        "the column {name} is there twice; give one of the two another name with AS; where "
+        "GROUP BY casts it twice, cast it in a subquery",
+    ),
+    AMBIGUOUS,
+    _says(
+        r"Cannot cast (?:string|value) '(?P<value>.*?)' to value of (?P<type>.+?) type",
+        "the text '{value}' is no {type}",
+    ),
+    _says(r"Unsupported CAST from (?P<one>.+?) to (?P<other>[^\n]+)", _CAST),
+    _says(r"Cast error: Casting from (?P<one>.+?) to (?P<other>[^\n]+)", _CAST),
+    _says(
+        r"Cannot coerce arithmetic expression (?P<what>.+?) to valid types",
+        "{what} cannot be computed; cast one of the two",
+    ),
+    _says(
+        r"Cannot infer common (?:argument |string )?type for [\w ]*?operation (?P<what>[^\n]+)",
+        "{what}: the two types do not fit together; cast one of them",
+    ),
+    _says(
+        r"common type to coerce (?P<one>.+?) and (?P<other>.+?) in LIKE",
+        "LIKE does not take {one} and {other}; cast one of them",
+    ),
+    _says(r"regex parse error:.*?error: (?P<why>[^\n]+)", "wrong regular expression: {why}"),
+    _says(r"CompiledTooBig\(", _LARGE_REGEX),
+    _says(r"Compiled regex exceeds size limit", _LARGE_REGEX),
+    _says(r"currently only supports a single SQL statement", "send one statement at a time"),
+    _says(r"No SQL statements were provided", "the statement is empty"),
+    _says(r"Physical plan does not support logical expression InSubquery", _NO_CONDITION),
+    _says(r"Physical plan does not support logical expression Exists", _NO_CONDITION),
+    _says(r"Physical plan does not support logical expression SetComparison", _NO_CONDITION),
+    _says(r"In/Exist/SetComparison subquery can only be used in", _NO_CONDITION),
+    _says(
+        r"Physical plan does not support logical expression (?P<what>[A-Z]\w+)",
+        "{what} is not supported at this place of a statement",
+    ),
+    _says(
+        r"Unsupported ast node in sqltorel: (?P<what>\w+)",
+        "{what} is not supported in SQL at this place",
+    ),
+    _says(
+        r"array_resize: failed to convert size", "array_resize needs a size that is not negative"
+    ),
+    _says(r"Null byte at position \d+", "a name or a text holds the character NUL; leave it out"),
+    _says(
+        r"Error parsing timestamp from '(?P<value>.*?)'", "the text '{value}' is no TIMESTAMP"
+    ),
+    _says(r"Invalid function '(?P<name>[^']+)'\.\s*Did you mean '(?P<near>[^']+)'\?",
+          "function '{name}' not found; did you mean '{near}'?"),
+    _says(r"Unable to cast to (?P<type>Date\d+)", "a text is no DATE"),
+    _says(r"^Format error", "the format is wrong"),
+    _says(r"Unsupported Value '\w+\(", "this kind of literal is not supported"),
+    _says(
+        r"expr type (?P<one>.+?) can't cast to (?P<other>.+?) in SetComparison",
+        "ANY and ALL do not take {one} and {other}; cast one of them",
+    ),
+    _says(
+        r"(?P<value>-?[\d.]+) is too large to store in a Decimal\d+ of precision (?P<digits>\d+)",
+        "{value} has more digits than DECIMAL({digits}, ...) holds",
+    ),
+)  # fmt: skip
+"""Errors of a statement whose text for users is always the same; the first match counts."""

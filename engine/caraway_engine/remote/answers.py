@@ -1,0 +1,143 @@
+"""Answers of databases as tables of the engine, and the reading of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from datafusion.catalog import Table
+
+from caraway_core import registry
+from caraway_core.errors import QueryError
+from caraway_core.protocols.remote import RemoteReader, RemoteRows
+from caraway_core.tables import RemoteTable
+from caraway_engine.remote import failing, locally
+
+_readers: dict[str, RemoteReader] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteAnswer:
+    """A statement for a database in place of a part of a plan, and the columns of its answer.
+
+    `is_reducing` tells that it does more than to read and filter.
+    """
+
+    table: RemoteTable
+    sql: str
+    schema: pa.Schema
+    is_reducing: bool = False
+
+
+def read(answer: RemoteAnswer) -> RemoteRows:
+    """Return the rows of an answer, which is asked for when the first of them are read."""
+    return reader(answer.table.reader).read(answer.table, answer.sql, answer.schema)
+
+
+def reader(name: str) -> RemoteReader:
+    """Return the reader of a kind of table; one serves the whole process: it keeps connections."""
+    if name not in _readers:
+        made = registry.load("remote reader", registry.REMOTE_READERS, name)
+        _readers.setdefault(name, made())
+    return _readers[name]
+
+
+def use(name: str, reader: RemoteReader) -> None:
+    """Have a reader serve tables of a kind from now on."""
+    _readers[name] = reader
+
+
+def table(dataset: "AnswerDataset") -> Table:
+    """Return an answer as a table of the engine."""
+    return Table(dataset)
+
+
+class AnswerReading:
+    """One reading of an answer. Its methods block; any thread may call `close`."""
+
+    def __init__(self, answer: RemoteAnswer) -> None:
+        self._answer = answer
+        self._rows: RemoteRows | None = None
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._first: list[pa.RecordBatch] = []
+        self._is_closed = False
+        self._lock = Lock()
+
+    def begin(self) -> None:
+        """Ask the database, and wait for the first rows."""
+        if self._rows is None:
+            rows = read(self._answer)
+            with self._lock:
+                if self._is_closed:
+                    return
+                self._rows = rows
+            self._batches = iter(rows)
+            self._first = [batch for batch in (next(self._batches, None),) if batch is not None]
+
+    def next(self) -> pa.RecordBatch | None:
+        """Return the next rows; None: there are no more."""
+        self.begin()
+        return self._first.pop() if self._first else next(self._batches, None)
+
+    def close(self) -> None:
+        """Stop the statement, if it is under way."""
+        with self._lock:
+            self._is_closed = True
+            rows = self._rows
+        if rows is not None:
+            rows.close()
+
+
+class AnswerDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to us
+    """A dataset of pyarrow whose rows are an answer; scanned a second time it is asked again."""
+
+    def __init__(self, answer: RemoteAnswer) -> None:
+        super().__init__(answer.schema.empty_table())
+        self.reading = AnswerReading(answer)
+        self._answer = answer
+        self._is_taken = False
+
+    def get_fragments(self, filter: Any = None) -> Iterator["AnswerDataset"]:
+        return iter([self])
+
+    def scanner(
+        self,
+        schema: pa.Schema | None = None,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        **_options: object,
+    ) -> Any:
+        """Return the rows that pass the filter, with some of the columns."""
+        names = tuple(self.schema.names if columns is None else columns)
+        return _Scan(self, names, locally.LocalCondition.of(filter))
+
+    def taken(self) -> AnswerReading:
+        """Return a reading that nobody has."""
+        reading = AnswerReading(self._answer) if self._is_taken else self.reading
+        self._is_taken = True
+        return reading
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    dataset: AnswerDataset
+    columns: tuple[str, ...]
+    condition: locally.LocalCondition
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        return pa.schema([self.dataset.schema.field(name) for name in self.columns])
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows. Errors leave it as marks, since the engine keeps only their text."""
+        reading = self.dataset.taken()
+        try:
+            while (batch := reading.next()) is not None:
+                for part in self.condition.parts(batch):
+                    yield part.select(list(self.columns))
+        except QueryError as exc:
+            raise failing.marked(exc) from exc
+        finally:
+            reading.close()

@@ -1,0 +1,139 @@
+"""Remote tables as the engine scans them: what it pushes into a scan becomes SQL."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from datafusion.catalog import Table
+
+from caraway_core.errors import QueryError
+from caraway_core.tables import RemoteColumn, RemoteSplit, RemoteTable
+from caraway_engine.remote import answers, failing, filters, opened, words
+from caraway_engine.remote.answers import RemoteAnswer
+from caraway_engine.remote.filters import FilterCall
+from caraway_engine.remote.locally import LocalCondition
+from caraway_engine.remote.opened import OpenedReads
+from caraway_engine.remote.words import NotPushableError
+
+
+def build(table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> Table:
+    """Make a table of the engine, of all rows or of some splits."""
+    return Table(RemoteDataset(table, splits))
+
+
+def relation(table: RemoteTable) -> str:
+    """Word the name of the table where it is."""
+    return ".".join(map(words.quoted, table.relation))
+
+
+def in_split(split: RemoteSplit) -> str:
+    """Word the condition that its rows meet; the first split has those without a key, too."""
+    key = words.quoted(split.column)
+    tests = []
+    if split.low is not None:
+        tests.append(f"{key} >= {split.low}")
+    if split.high is not None:
+        tests.append(f"{key} < {split.high}")
+    condition = " AND ".join(tests) or "TRUE"
+    return f"({condition})" if split.low is not None else f"({condition} OR {key} IS NULL)"
+
+
+class RemoteDataset(ds.InMemoryDataset):  # type: ignore[misc] # pyarrow is untyped to us
+    """A dataset of pyarrow without rows of its own; its fragments are statements."""
+
+    def __init__(self, table: RemoteTable, splits: Sequence[RemoteSplit] = ()) -> None:
+        super().__init__(table.schema.empty_table())
+        self._table = table
+        self._splits = splits
+
+    def scanner(self, columns: Sequence[str] | None = None, **_options: object) -> "_Scan":
+        """Return what the engine asks for the columns of a scan, and for nothing else."""
+        return _Fragment(self._table, (), OpenedReads()).scanner(columns=columns)
+
+    def get_fragments(self, filter: Any = None) -> Iterator["_Fragment"]:
+        """Return the one part; the filter comes again with the scan."""
+        return iter([_Fragment(self._table, self._splits, opened.current())])
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    table: RemoteTable
+    splits: Sequence[RemoteSplit]
+    opened: OpenedReads
+
+    def scanner(
+        self,
+        schema: pa.Schema | None = None,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,
+        **_options: object,
+    ) -> "_Scan":
+        """Return the rows that pass the filter, with some of the columns."""
+        names = tuple(self.table.schema.names if columns is None else columns)
+        known = {each.name: each for each in self.table.columns}
+        condition = LocalCondition.of(filter)
+        tests, left = _divided(condition.calls, known)
+        if self.splits:
+            tests.append(f"({' OR '.join(map(in_split, self.splits))})")
+        condition = replace(condition, calls=left)
+        answer = _answer(self.table, names, condition, tests)
+        return _Scan(answer, names, condition, self.opened)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    answer: RemoteAnswer
+    columns: tuple[str, ...]
+    condition: LocalCondition
+    opened: OpenedReads
+
+    @property
+    def projected_schema(self) -> pa.Schema:
+        return pa.schema([self.answer.table.schema.field(name) for name in self.columns])
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows. Errors leave it as marks, since the engine keeps only their text."""
+        rows = answers.read(self.answer)
+        if not self.opened.add(rows):
+            return
+        try:
+            for batch in rows:
+                for part in self.condition.parts(batch):
+                    yield part.select(list(self.columns))
+        except QueryError as exc:
+            raise failing.marked(exc) from exc
+        finally:
+            rows.close()
+
+
+def _divided(
+    calls: Sequence[FilterCall], known: Mapping[str, RemoteColumn]
+) -> tuple[list[str], list[FilterCall]]:
+    """Divide conditions into those that the database applies, and those that are left."""
+    tests, left = [], []
+    for call in calls:
+        try:
+            test = filters.sql(call, known)
+        except NotPushableError:
+            left.append(call)
+            continue
+        if test.kind == "bool":
+            tests.append(test.sql)
+        if test.kind != "bool" or not test.is_exact:
+            left.append(call)
+    return tests, left
+
+
+def _answer(
+    table: RemoteTable, names: Sequence[str], condition: LocalCondition, tests: Sequence[str]
+) -> RemoteAnswer:
+    """Ask for the columns that are wanted, and for those that are looked at here."""
+    wanted = {*names, *(table.schema.names if condition.columns is None else condition.columns)}
+    # Rows without a column are still counted.
+    columns = [each for each in table.columns if each.name in wanted] or [*table.columns[:1]]
+    terms = [words.sent(words.column(each), each.type) for each in columns]
+    where = f" WHERE {' AND '.join(tests)}" if tests else ""
+    sql = f"SELECT {', '.join(terms)} FROM {relation(table)}{where}"
+    return RemoteAnswer(table, sql, pa.schema([table.schema.field(each.name) for each in columns]))

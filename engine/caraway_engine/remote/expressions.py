@@ -1,0 +1,229 @@
+"""Words expressions of Substrait plans for the database."""
+
+import datetime
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+from substrait.algebra_pb2 import AggregateFunction, Expression
+from substrait.type_pb2 import Type
+
+from caraway_engine.remote import words
+from caraway_engine.remote.words import NotPushableError, Term
+from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.relations import field_of
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_MICROSECONDS = 6
+_AVERAGE_SCALE = 4
+_SUM_DIGITS = 38
+_COMPARISONS = frozenset({"equal", "not_equal", "lt", "lte", "gt", "gte"})
+_ARITHMETIC = frozenset({"add", "subtract", "multiply", "bitwise_shift_right"})
+_COUNTED = frozenset(
+    {"bool", "int", "decimal", "text", "date", "timestamp", "timestamptz"}
+)  # fmt: skip
+
+
+def scalar(expression: Expression, columns: Sequence[Term], functions: Functions) -> Term:
+    """Word an expression over the columns of its input.
+
+    Raises:
+        NotPushableError: the database may compute something else.
+    """
+    match expression.WhichOneof("rex_type"):
+        case "selection":
+            field = field_of(expression)
+            if field is None:
+                raise NotPushableError("a field of a field")
+            return columns[field]
+        case "literal":
+            return words.literal(value_of(expression.literal))
+        case "cast":
+            inner = scalar(expression.cast.input, columns, functions)
+            return words.cast(inner, _arrow(expression.cast.type))
+        case "singular_or_list":
+            found = expression.singular_or_list
+            options = [scalar(each, columns, functions) for each in found.options]
+            return words.among(scalar(found.value, columns, functions), options)
+        case "scalar_function":
+            return _call(expression.scalar_function, columns, functions)
+        case other:
+            raise NotPushableError(str(other))
+
+
+def measure(
+    function: AggregateFunction,
+    condition: Term | None,
+    columns: Sequence[Term],
+    functions: Functions,
+) -> Term:
+    """Word an aggregate over the columns of its input.
+
+    Raises:
+        NotPushableError: the database may compute something else.
+    """
+    name = functions.name(function.function_reference)
+    if len(function.sorts) or len(function.options):
+        raise NotPushableError(name)
+    arguments = [scalar(each.value, columns, functions) for each in function.arguments]
+    if not all(each.is_exact for each in arguments):
+        raise NotPushableError(name)
+    is_distinct = function.invocation == AggregateFunction.AGGREGATION_INVOCATION_DISTINCT
+    if condition is not None and (condition.kind != "bool" or not condition.is_exact):
+        raise NotPushableError("filter")
+    only = "" if condition is None else f" FILTER (WHERE {condition.sql})"
+    if name == "count":
+        return _count(function, arguments, is_distinct, only)
+    if len(arguments) != 1 or is_distinct:
+        raise NotPushableError(name)
+    (argument,) = arguments
+    match name:
+        case "sum":
+            return _sum(argument, only)
+        case "avg":
+            return _average(argument, only)
+        case "min" | "max":
+            return _extreme(name, argument, only)
+    raise NotPushableError(name)
+
+
+def value_of(literal: Expression.Literal) -> object:
+    """Return a literal as Python has it.
+
+    Raises:
+        NotPushableError: Python has no such value, or it is NULL.
+    """
+    kind = literal.WhichOneof("literal_type")
+    if literal.type_variation_reference and kind != "string":
+        raise NotPushableError("a number without sign")
+    try:
+        match kind:
+            case "boolean" | "i8" | "i16" | "i32" | "i64" | "fp32" | "fp64" | "string":
+                return getattr(literal, kind)
+            case "date":
+                return (_EPOCH + datetime.timedelta(days=literal.date)).date()
+            case "decimal":
+                number = int.from_bytes(literal.decimal.value, "little", signed=True)
+                return Decimal(number).scaleb(-literal.decimal.scale)
+            case "precision_timestamp" | "precision_timestamp_tz":
+                return _moment(getattr(literal, kind), has_zone=kind.endswith("tz"))
+    except OverflowError as exc:
+        raise NotPushableError(str(kind)) from exc
+    raise NotPushableError(str(kind))
+
+
+def _moment(found: Any, *, has_zone: bool) -> datetime.datetime:
+    finer = 10 ** max(0, found.precision - _MICROSECONDS)
+    if found.value % finer:
+        raise NotPushableError("nanoseconds")
+    micros = found.value // finer * 10 ** max(0, _MICROSECONDS - found.precision)
+    moment = _EPOCH + datetime.timedelta(microseconds=micros)
+    return moment.replace(tzinfo=datetime.UTC) if has_zone else moment
+
+
+def _call(
+    function: Expression.ScalarFunction, columns: Sequence[Term], functions: Functions
+) -> Term:
+    name = functions.name(function.function_reference)
+    if name in ("like", "ilike"):
+        return _like(name, function, columns, functions)
+    operands = [scalar(each.value, columns, functions) for each in function.arguments]
+    if name in ("and", "or"):
+        return reduce(lambda left, right: words.both(name, left, right), operands)
+    if name in _COMPARISONS and len(operands) == 2:
+        return words.compared(name, *operands)
+    if name in _ARITHMETIC and len(operands) == 2:
+        return words.computed(name, *operands)
+    match name:
+        case "not":
+            return words.negated(*operands)
+        case "is_null" | "is_not_null":
+            return words.null_test(*operands, is_null=name == "is_null")
+    raise NotPushableError(name)
+
+
+def _like(
+    name: str,
+    function: Expression.ScalarFunction,
+    columns: Sequence[Term],
+    functions: Functions,
+) -> Term:
+    value, pattern, *escape = (each.value for each in function.arguments)
+    if name != "like" or any(each.literal.WhichOneof("literal_type") != "null" for each in escape):
+        raise NotPushableError(name)
+    text = value_of(pattern.literal) if pattern.WhichOneof("rex_type") == "literal" else None
+    if not isinstance(text, str):
+        raise NotPushableError(name)
+    return words.alike(scalar(value, columns, functions), text)
+
+
+def _count(
+    function: AggregateFunction, arguments: Sequence[Term], is_distinct: bool, only: str
+) -> Term:
+    is_constant = all(each.value.WhichOneof("rex_type") == "literal" for each in function.arguments)
+    if is_constant and not is_distinct:
+        return words.of_type(f"count(*){only}", pa.int64())
+    if len(arguments) != 1 or (is_distinct and arguments[0].kind not in _COUNTED):
+        raise NotPushableError("count")
+    distinct = "DISTINCT " if is_distinct else ""
+    return words.of_type(f"count({distinct}{arguments[0].sql}){only}", pa.int64())
+
+
+def _sum(argument: Term, only: str) -> Term:
+    sql = f"sum({argument.sql}){only}"
+    if argument.kind == "int":
+        return words.of_type(f"({sql})::int8", pa.int64())
+    if argument.kind == "decimal":
+        digits = _SUM_DIGITS - argument.scale
+        return Term(sql, "decimal", digits=digits, scale=argument.scale)
+    if argument.kind == "double" and argument.is_finite:
+        return Term(sql, "double", is_finite=True)
+    raise NotPushableError("sum")
+
+
+def _average(argument: Term, only: str) -> Term:
+    if argument.kind == "double" and argument.is_finite:
+        return Term(f"avg({argument.sql}){only}", "double", is_finite=True)
+    if argument.kind != "decimal":
+        raise NotPushableError("avg")
+    # The engine gives four more digits, and cuts what is behind them.
+    scale = argument.scale + _AVERAGE_SCALE
+    sql = (
+        f"(div(sum({argument.sql}){only} * 1{'0' * scale}, "
+        f"nullif(count({argument.sql}){only}, 0)) * 0.{'0' * (scale - 1)}1)"
+    )
+    return Term(sql, "decimal", digits=_SUM_DIGITS - scale, scale=scale)
+
+
+def _extreme(name: str, argument: Term, only: str) -> Term:
+    if argument.kind not in _COUNTED - {"bool"}:
+        raise NotPushableError(name)
+    collation = ' COLLATE "C"' if argument.kind == "text" else ""
+    return Term(
+        f"{name}({argument.sql}{collation}){only}",
+        argument.kind,
+        digits=argument.digits,
+        scale=argument.scale,
+    )
+
+
+def _arrow(type_: Type) -> pa.DataType:
+    kind = type_.WhichOneof("kind")
+    if kind == "decimal":
+        return pa.decimal128(type_.decimal.precision, type_.decimal.scale)
+    if kind not in _TYPES or (kind != "string" and getattr(type_, kind).type_variation_reference):
+        # The variation of a whole number is that it has no sign.
+        raise NotPushableError(f"a cast to {kind}")
+    return _TYPES[kind]
+
+
+_TYPES = {
+    "i8": pa.int8(),
+    "i16": pa.int16(),
+    "i32": pa.int32(),
+    "i64": pa.int64(),
+    "fp64": pa.float64(),
+    "string": pa.string(),
+}

@@ -1,0 +1,172 @@
+"""Replaces the parts of a plan that a database answers by reads of its answers.
+
+What a database can group, order and cut it does; of other parts it gives the columns and rows
+that the plan needs. Conditions that it may judge otherwise stay in the plan, over its rows.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from datafusion import SessionContext
+from datafusion.substrait import Producer
+from substrait.algebra_pb2 import Expression, Rel
+from substrait.plan_pb2 import Plan
+
+from caraway_core.ids import TableName
+from caraway_core.tables import RemoteTable, TableSpec
+from caraway_engine.remote import datasets, unfolding
+from caraway_engine.remote.answers import RemoteAnswer
+from caraway_engine.remote.queries import RemoteQuery
+from caraway_engine.remote.relations import Translator
+from caraway_engine.remote.words import NotPushableError
+from caraway_engine.stage_schemas import StageSchemas
+from caraway_engine.stages import naming, safety
+from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.inputs import INPUT_PREFIX
+from caraway_engine.stages.relations import (
+    children,
+    join_type,
+    kind,
+    table_name,
+    walk,
+    with_children,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PushedPlan:
+    """A plan that reads answers under the names of inputs; None: the one answer is all there is."""
+
+    fragment: bytes | None
+    answers: Mapping[str, RemoteAnswer] = field(default_factory=dict)
+
+
+def reads_remote(tables: Mapping[TableName, TableSpec], names: Any) -> bool:
+    """Tell if one of the tables is remote."""
+    return any(isinstance(tables.get(name), RemoteTable) for name in names)
+
+
+def pushed(
+    context: SessionContext,
+    optimized: Any,
+    uncut: str | None,
+    tables: Mapping[TableName, TableSpec],
+    schemas: StageSchemas,
+) -> PushedPlan | None:
+    """Push what can be pushed of an optimized plan; None: the plan has to run as it is."""
+    try:
+        encoded = Producer.to_substrait_plan(optimized, context).encode()
+    except Exception:  # The engine refuses what its plan language has no words for.
+        return None
+    plan = Plan()
+    plan.ParseFromString(encoded)
+    functions = Functions(plan)
+    if safety.objection(plan, uncut, functions):
+        return None
+    root = plan.relations[0].root
+    return _Pushing(functions, tables, schemas).of(unfolding.unfolded(root.input))
+
+
+class _Pushing:
+    """The work on one plan."""
+
+    def __init__(
+        self,
+        functions: Functions,
+        tables: Mapping[TableName, TableSpec],
+        schemas: StageSchemas,
+    ) -> None:
+        self._functions = functions
+        self._tables = tables
+        self._schemas = schemas
+        self._translator = Translator(functions, tables, datasets.relation)
+        self._naming = naming.Naming(functions)
+        self._answers: dict[str, RemoteAnswer] = {}
+
+    def of(self, rel: Rel) -> PushedPlan | None:
+        """Push what can be pushed of the root of the plan."""
+        try:
+            answer = self._answer(rel, self._query(rel))
+        except NotPushableError:
+            pass
+        else:
+            return PushedPlan(None, {"": answer})
+        made = self._pushed(rel)
+        if not self._answers or self._is_doubtful(made):
+            return None
+        return PushedPlan(self._functions.plan(made), self._answers)
+
+    def _query(self, rel: Rel) -> RemoteQuery:
+        query = self._translator.query(rel)
+        if not query.columns:
+            raise NotPushableError("rows without columns")
+        return query
+
+    def _pushed(self, rel: Rel) -> Rel:
+        """Replace the topmost parts that a database answers."""
+        try:
+            query = self._query(rel)
+        except NotPushableError:
+            pass
+        else:
+            return self._leaf(rel, query)
+        if kind(rel) == "filter":
+            return self._divided(rel)
+        made = [self._pushed(each) for each in children(rel)]
+        if kind(rel) in ("join", "cross"):
+            made = list(self._naming.apart(made[0], made[1], join_type(rel)))
+        return with_children(rel, made)
+
+    def _divided(self, rel: Rel) -> Rel:
+        """Push those conditions of a filter that can be."""
+        conditions = _conjuncts(rel.filter.condition, self._functions)
+        below = rel.filter.input
+        while kind(below) == "filter":
+            conditions = [*_conjuncts(below.filter.condition, self._functions), *conditions]
+            below = below.filter.input
+        try:
+            query = self._query(below)
+        except NotPushableError:
+            return with_children(rel, [self._pushed(below)])
+        left = []
+        for each in conditions:
+            try:
+                test = self._translator.term(each, query)
+                query = query.prefiltered(test)
+                if not test.is_exact:
+                    left.append(each)
+            except NotPushableError:
+                left.append(each)
+        return unfolding.filtered(self._leaf(below, query), left, self._functions)
+
+    def _leaf(self, rel: Rel, query: RemoteQuery) -> Rel:
+        """Read an answer; of ordered rows the order is made again, which costs little."""
+        name = f"answer{len(self._answers)}"
+        answer = self._answer(rel, query, name)
+        self._answers[name] = answer
+        leaf = self._schemas.leaf(INPUT_PREFIX + name, answer.schema)
+        if kind(rel) == "fetch" and kind(rel.fetch.input) == "sort":
+            return with_children(rel.fetch.input, [leaf])
+        return leaf
+
+    def _answer(self, rel: Rel, query: RemoteQuery, stage: str = "") -> RemoteAnswer:
+        schema = self._schemas.schema(self._functions.plan(rel), stage)
+        return RemoteAnswer(query.table, query.sql(schema), schema, query.is_reducing)
+
+    def _is_doubtful(self, rel: Rel) -> bool:
+        """Tell if a remote table is read otherwise, as it is in a subquery, or columns are mixed.
+
+        The engine looks for a column of one input of a union by its name in the other ones.
+        """
+        rels = list(walk(rel))
+        found = (table_name(each) for each in rels if kind(each) == "read")
+        return reads_remote(self._tables, found) or any(kind(each) == "set" for each in rels)
+
+
+def _conjuncts(condition: Expression, functions: Functions) -> Sequence[Expression]:
+    if condition.WhichOneof("rex_type") == "scalar_function":
+        call = condition.scalar_function
+        if functions.name(call.function_reference) == "and":
+            return [part for each in call.arguments for part in _conjuncts(each.value, functions)]
+    return [condition]

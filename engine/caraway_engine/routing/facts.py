@@ -1,0 +1,77 @@
+"""What is known of a catalog beyond its plans, kept for as long as its session is there."""
+
+from collections.abc import Collection, Mapping
+from weakref import WeakKeyDictionary
+
+from caraway_core.ids import ExecutorId, TableName
+from caraway_core.tables import StoredTable, TableSpec
+from caraway_engine import dealing, distribution, entries, lookups
+from caraway_engine.lookups import Lookup
+from caraway_engine.routing.decisions import LookedUp
+from caraway_engine.routing.protocol import Workers
+from caraway_engine.sessions import Session
+from caraway_engine.stages import Cluster, TableFacts
+
+_Dealt = tuple[tuple[ExecutorId, ...], Mapping[str, tuple[ExecutorId, ...]]]
+"""The executors that were ready, and which of them has which piece."""
+_Sized = tuple[frozenset[TableName], Mapping[TableName, TableFacts]]
+"""The tables that were left whole, and the facts of all tables."""
+
+
+class CatalogFacts:
+    """Sizes of tables, and the owners of their pieces, for statements over the same session."""
+
+    def __init__(self) -> None:
+        self._sized: WeakKeyDictionary[Session, _Sized] = WeakKeyDictionary()
+        self._dealt: WeakKeyDictionary[Session, dict[TableName, _Dealt]] = WeakKeyDictionary()
+
+    def cluster(self, session: Session, logged: Collection[str], workers: Workers) -> Cluster:
+        """Return what the stage planner needs to know; `logged` are the versions with a log."""
+        whole = session.snapshot.undivided | _unparted(session.snapshot.tables, logged)
+        known = self._sized.get(session)
+        if known is None or known[0] != whole:
+            known = whole, distribution.facts(session.snapshot.tables, whole)
+            self._sized[session] = known
+        slots = max(1, len(workers.executors))
+        return Cluster(slots, workers.memory_bytes, known[1], workers.policy)
+
+    def looked_up(self, session: Session, lookup: Lookup, workers: Workers) -> LookedUp | None:
+        """Find the executor that has all rows that may be wanted; None if no single one has."""
+        spec = session.snapshot.tables[lookup.table]
+        assert isinstance(spec, StoredTable)
+        if not workers.executors:
+            return None
+        if workers.policy.is_small_table(sum(each.size_bytes for each in spec.chunks)):
+            return LookedUp(lookup.table, None)
+        names = lookups.pieces(session.versions.by_name[lookup.table], lookup)
+        if len(names) > len(lookup.keys):
+            return None  # Rows may be anywhere, and to have all of them in one place is too much.
+        holders = self._holders(session, lookup.table, spec, workers.executors)
+        owners = {holders[name][0] for name in names}
+        return LookedUp(lookup.table, owners.pop()) if len(owners) == 1 else None
+
+    def _holders(
+        self,
+        session: Session,
+        table: TableName,
+        spec: StoredTable,
+        executors: tuple[ExecutorId, ...],
+    ) -> Mapping[str, tuple[ExecutorId, ...]]:
+        dealt = self._dealt.setdefault(session, {})
+        placed = dealt.get(table)
+        if placed is None or placed[0] != executors:
+            placed = dealt[table] = executors, dealing.holders(spec, executors)
+        return placed[1]
+
+
+def _unparted(
+    tables: Mapping[TableName, TableSpec], logged: Collection[str]
+) -> frozenset[TableName]:
+    """Name the tables whose changes cannot be told apart by what an executor has of them."""
+    if not logged:
+        return frozenset()
+    return frozenset(
+        name
+        for name, spec in tables.items()
+        if isinstance(spec, StoredTable) and spec.key in logged and entries.buckets(spec) is None
+    )

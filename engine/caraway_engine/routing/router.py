@@ -1,0 +1,220 @@
+"""Decides how statements run on a cluster, over the sessions of one process."""
+
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from caraway_core.errors import InvalidQueryError, NotDistributableError, OutOfMemoryQueryError
+from caraway_core.ids import CatalogVersion
+from caraway_core.sqltext import explained
+from caraway_core.tables import MemoryTable
+from caraway_engine.distribution import Analysis
+from caraway_engine.routing import explaining, sharing_out
+from caraway_engine.routing.decisions import (
+    Decision,
+    Described,
+    Explained,
+    Here,
+    NoneReady,
+    Staged,
+    Whole,
+)
+from caraway_engine.routing.facts import CatalogFacts
+from caraway_engine.routing.held import Held, UnderWay
+from caraway_engine.routing.protocol import PlanId, Question
+from caraway_engine.sessions import Session
+from caraway_engine.stages import Measured, StageGraph
+from caraway_engine.stages.planner import Planner
+
+logger = logging.getLogger(__name__)
+_Result = TypeVar("_Result")
+Over = Callable[[CatalogVersion], Awaitable[Session]]
+"""Finds the session of a catalog; raises CatalogMovedError."""
+_Made = tuple[Decision, UnderWay | None]
+"""The answer, and the planner of a statement that runs in stages."""
+
+
+class InThread(Protocol):
+    """Runs blocking work in a thread."""
+
+    def __call__(self, work: Callable[[], _Result], /) -> Coroutine[Any, Any, _Result]: ...
+
+
+class Router:
+    """Answers questions about statements, and keeps the planners of those in stages.
+
+    A statement whose plan is kept is answered without a thread, unless it runs in stages.
+    """
+
+    def __init__(self, over: Over, in_thread: InThread) -> None:
+        self._over = over
+        self._in_thread = in_thread
+        self._facts = CatalogFacts()
+        self._held = Held()
+
+    def __len__(self) -> int:
+        """Count the planners that are held."""
+        return len(self._held)
+
+    async def decide(self, question: Question) -> Decision:
+        """See `Planning.decide`."""
+        version = question.statement.catalog_version
+        assert version is not None, "a scheduler names the catalog of each statement"
+        session = await self._over(version)
+        known = self._known(session, question)
+        if known is not None:
+            return known
+        self._held.begin(question.plan)
+        under_way: UnderWay | None = None
+        try:
+            decision, under_way = await self._in_thread(partial(self._made, session, question))
+        finally:
+            if under_way is None:
+                self._held.forget(question.plan)
+            else:
+                self._held.keep(question.plan, under_way)
+        return decision
+
+    async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
+        """See `Planning.advance`."""
+        under_way = self._held.of(plan)
+        under_way.graph = await self._in_thread(partial(under_way.planner.advance, measured))
+        return under_way.graph
+
+    async def describe(self, plan: PlanId) -> Described:
+        """See `Planning.describe`."""
+        under_way = self._held.of(plan)
+        return await self._in_thread(partial(explaining.described, under_way, under_way.graph))
+
+    def forget(self, plan: PlanId) -> None:
+        """See `Planning.forget`."""
+        self._held.forget(plan)
+
+    def _known(self, session: Session, question: Question) -> Decision | None:
+        """Decide if nothing has to be planned for that; never blocks."""
+        if question.may_look_up:
+            found = session.lookups.find(question.statement)
+            if found == "unknown":
+                return None
+            if found is not None:
+                owned = self._facts.looked_up(session, found, question.workers)
+                if owned is not None:
+                    return owned
+        analysis = session.recall(question.statement)
+        if analysis is None or analysis.is_diagnostic:
+            return None
+        return self._unstaged(session, question, analysis)
+
+    def _made(self, session: Session, question: Question) -> _Made:
+        """Plan what has to be planned; blocks."""
+        statement = question.statement
+        if question.may_look_up and session.lookups.find(statement) == "unknown":
+            session.lookups.learn(statement)
+            known = self._known(session, question)
+            if known is not None:
+                return known, None
+        analysis = session.analyse(statement)
+        if analysis.is_diagnostic:
+            return self._explained(session, question, analysis)
+        unstaged = self._unstaged(session, question, analysis)
+        if unstaged is not None:
+            return unstaged, None
+        return self._staged(session, question, analysis)
+
+    def _explained(self, session: Session, question: Question, analysis: Analysis) -> _Made:
+        """Decide how the statement behind an EXPLAIN runs."""
+        asked = explained.parse(question.statement.sql)
+        if asked is None:
+            return Here(analysis.tables), None
+        analysis = session.analyse(replace(question.statement, sql=asked.statement))
+        unstaged = self._unstaged(session, question, analysis)
+        if isinstance(unstaged, Here):
+            return unstaged, None
+        if unstaged is not None:
+            return Explained(unstaged, asked.is_run), None
+        if not asked.is_run:
+            return Explained(self._described(session, question, analysis), is_run=False), None
+        staged, under_way = self._staged(session, question, analysis)
+        return Explained(staged, is_run=True), under_way
+
+    def _unstaged(
+        self, session: Session, question: Question, analysis: Analysis
+    ) -> Here | NoneReady | Whole | None:
+        """Decide where a statement runs that is not worth cutting; None for any other."""
+        specs = session.snapshot.tables
+        if analysis.reads_system or not analysis.tables:
+            return Here(analysis.tables)
+        if any(isinstance(specs.get(table), MemoryTable) for table in analysis.tables):
+            return Whole(analysis.tables, analysis.written, analysis.objection, is_at_owner=True)
+        if not question.workers.executors:
+            return NoneReady()
+        cluster = self._facts.cluster(session, question.statement.logs, question.workers)
+        return None if cluster.divided(analysis.widest_reads) else _whole(analysis)
+
+    def _staged(
+        self, session: Session, question: Question, analysis: Analysis
+    ) -> tuple[Staged | Whole, UnderWay | None]:
+        """Plan the stages of a statement, as far as sizes are known, and share its tables out."""
+        slots = tuple(map(str, question.workers.executors))
+
+        def staged(under_way: UnderWay) -> tuple[Staged, UnderWay]:
+            divided, filters = under_way.planner.divided, analysis.filters
+            made = Staged(
+                analysis.tables,
+                analysis.schema,
+                analysis.reads_only_catalog,
+                under_way.graph,
+                sharing_out.shares_of(session, divided, filters, slots),
+            )
+            return made, under_way
+
+        made = self._cut(session, question, analysis, staged)
+        return (made, None) if isinstance(made, Whole) else made
+
+    def _described(
+        self, session: Session, question: Question, analysis: Analysis
+    ) -> Described | Whole:
+        """Word the stages of a statement, planned as if all sizes were as estimated."""
+
+        def described(under_way: UnderWay) -> Described:
+            return explaining.described(under_way, explaining.foreseen(under_way.planner))
+
+        return self._cut(session, question, analysis, described)
+
+    def _cut(
+        self,
+        session: Session,
+        question: Question,
+        analysis: Analysis,
+        then: Callable[[UnderWay], _Result],
+    ) -> _Result | Whole:
+        """Plan the stages of a statement, and go on with them unless it has to run whole."""
+        assert analysis.plan is not None
+        cluster = self._facts.cluster(session, question.statement.logs, question.workers)
+        divided = cluster.divided(analysis.widest_reads)
+        try:
+            planner = Planner(analysis.plan, cluster, session.stage_schemas(), divided)
+            graph = planner.advance({})
+            if not _is_staged(graph):
+                return _whole(analysis)
+            return then(UnderWay(planner, graph, analysis, session.snapshot.tables))
+        except (NotDistributableError, OutOfMemoryQueryError) as exc:
+            logger.info("runs whole", extra={"plan": question.plan, "cause": exc.message})
+            return _whole(analysis, exc.message)
+        except InvalidQueryError as exc:
+            # The statement could be planned; so this is of a part of it, whose plan the engine
+            # reads otherwise than it wrote it. Whole it runs, or says what is wrong itself.
+            extra = {"plan": question.plan, "cause": exc.message}
+            logger.warning("a part of a statement is refused; it runs whole", extra=extra)
+            return _whole(analysis, exc.message)
+
+
+def _whole(analysis: Analysis, objection: str | None = None) -> Whole:
+    return Whole(analysis.tables, analysis.written, objection or analysis.objection)
+
+
+def _is_staged(graph: StageGraph) -> bool:
+    """Tell if there is more to do than one task does."""
+    return bool(graph.stages) or graph.root is None or graph.root.layout != "single"

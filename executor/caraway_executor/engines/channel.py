@@ -1,0 +1,133 @@
+"""Messages between two processes of one host, over a Unix socket.
+
+A message is any value that pickles, with an optional body of bytes that is neither pickled nor
+copied in Python. Both ends are processes of one runtime with the same code, one the child of the
+other: what is unpickled comes from nobody else.
+"""
+
+import asyncio
+import pickle
+import socket
+import struct
+from collections.abc import Callable
+from typing import Any, cast
+
+import pyarrow as pa
+
+_HEADER = struct.Struct("<IQ")
+"""The lengths of the pickled value and of the body."""
+_SCRATCH_BYTES = 256 * 1024
+_DIRECT_BYTES = 64 * 1024
+"""Of a body that lacks at least so much the rest is read to where it stays."""
+Receive = Callable[[Any, pa.Buffer | None], None]
+
+
+class Channel(asyncio.BufferedProtocol):
+    """One end of a socket. `receive` is called for each message, in order, by the event loop."""
+
+    def __init__(self, receive: Receive, lost: Callable[[], None]) -> None:
+        self._receive = receive
+        self._lost = lost
+        self._transport: asyncio.Transport | None = None
+        self._scratch = memoryview(bytearray(_SCRATCH_BYTES))
+        self._pending = bytearray()
+        self._message: Any = None
+        self._body: pa.Buffer | None = None
+        self._room: memoryview | None = None
+        """What of the body is still to be read."""
+
+    @classmethod
+    async def open(
+        cls, end: socket.socket, receive: Receive, lost: Callable[[], None]
+    ) -> "Channel":
+        """Serve one end of a socket pair; the channel closes it."""
+        end.setblocking(False)
+        loop = asyncio.get_running_loop()
+        _, channel = await loop.create_unix_connection(lambda: cls(receive, lost), sock=end)
+        return channel
+
+    @property
+    def is_open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    def send(self, message: object, body: pa.Buffer | None = None) -> None:
+        """Send a message; does nothing after the other end is gone."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        pickled = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+        size = 0 if body is None else body.size
+        self._transport.write(_HEADER.pack(len(pickled), size) + pickled)
+        if body is not None and size:
+            self._transport.write(memoryview(body))
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's class is none of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        self._lost()
+
+    def eof_received(self) -> bool:
+        return False
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._room is not None and len(self._room) >= _DIRECT_BYTES:
+            return self._room
+        return self._scratch
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._room is not None and len(self._room) >= _DIRECT_BYTES:
+            self._room = self._room[nbytes:]
+            if not self._room:
+                self._deliver()
+            return
+        received = self._scratch[:nbytes]
+        if self._room is not None:
+            received = self._fill(received)
+        if received:
+            self._pending += received
+        self._parse()
+
+    def _parse(self) -> None:
+        """Deliver the messages that are whole, and begin the body that is not."""
+        start = 0
+        pending = self._pending
+        while self._room is None and len(pending) - start >= _HEADER.size:
+            pickled_size, body_size = _HEADER.unpack_from(pending, start)
+            end = start + _HEADER.size + pickled_size
+            if len(pending) < end:
+                break
+            view = memoryview(pending)
+            self._message = pickle.loads(view[start + _HEADER.size : end])
+            start = end
+            if not body_size:
+                view.release()
+                self._deliver()
+                continue
+            self._body = pa.allocate_buffer(body_size)
+            self._room = memoryview(self._body).cast("B")
+            rest = view[start:]
+            start += len(rest) - len(self._fill(rest))
+            rest.release()
+            view.release()
+        del pending[:start]
+
+    def _fill(self, received: memoryview) -> memoryview:
+        """Move bytes to the body that they belong to; returns those behind it."""
+        assert self._room is not None
+        taken = min(len(received), len(self._room))
+        self._room[:taken] = received[:taken]
+        self._room = self._room[taken:]
+        if not self._room:
+            self._deliver()
+        return received[taken:]
+
+    def _deliver(self) -> None:
+        message, body = self._message, self._body
+        self._message = self._body = self._room = None
+        self._receive(message, body)

@@ -1,0 +1,90 @@
+"""An engine process, from its fork to its end."""
+
+import asyncio
+import ctypes
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+import threading
+
+import uvloop
+
+from caraway_core import logs
+from caraway_engine import processes
+from caraway_executor import ceilings
+from caraway_executor.engines import served
+from caraway_executor.engines.channel import Channel
+from caraway_executor.engines.messages import EngineOptions
+from caraway_executor.engines.serving import Serving
+from caraway_executor.engines.threads import CallThreads
+
+STACK_BYTES = 256 * 1024 * 1024
+"""Of each thread that plans or runs statements: address space, which is memory only when used."""
+_NICENESS = 5
+_BACKSTOP_BYTES = 4 * 1024**3
+_SET_DEATH_SIGNAL = 1
+_PLANNING_THREADS = 8
+
+
+def prepare() -> None:
+    """Set what must be set before the engine's first use; the forked processes inherit it."""
+    processes.prepare()
+    os.environ["RUST_MIN_STACK"] = str(STACK_BYTES)
+    threading.stack_size(STACK_BYTES)
+    # What exists now is never freed, so the collector need not look at it, nor copy its pages.
+    gc.collect()
+    gc.freeze()
+
+
+def run(options: EngineOptions, channel: socket.socket) -> int:
+    """Serve until the other end of the channel is closed; returns the exit code."""
+    _end_with_parent()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.nice(_NICENESS)
+    ceilings.be_first_to_go()
+    _bound_memory(options.memory_bytes)
+    logs.configure(options.log_format, options.log_level)
+    # The main thread has the stack of the system, which a deep plan overflows as it is dropped.
+    thread = threading.Thread(target=_serve, args=(options, channel), name="engine")
+    thread.start()
+    thread.join()
+    return 0
+
+
+def _serve(options: EngineOptions, end: socket.socket) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve_channel(options, end))
+    # Threads of the engine may never end; nothing is left to be written.
+    sys.stderr.flush()
+    os._exit(0)
+
+
+async def _serve_channel(options: EngineOptions, end: socket.socket) -> None:
+    lost = asyncio.Event()
+    threads = CallThreads(_PLANNING_THREADS, "planning")
+    serving = Serving(served.make(options, threads), threads)
+    serving.channel = await Channel.open(end, serving.receive, lost.set)
+    serving.greet()
+    await lost.wait()
+    serving.close()
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process with the fork server, also where that is killed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL) != 0 or os.getppid() == 1:
+        os._exit(1)
+
+
+def _bound_memory(memory_bytes: int | None) -> None:
+    """Bound what can be allocated between two looks of the watcher, stacks included."""
+    if memory_bytes is None:
+        return
+    most = memory_bytes + _BACKSTOP_BYTES + 32 * STACK_BYTES
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or hard > most:
+        resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

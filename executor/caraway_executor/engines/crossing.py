@@ -1,0 +1,200 @@
+"""Values that cross to an engine process often: catalogs, logs and rows.
+
+Of a catalog and of a log only what changed is sent. Messages arrive in order, so both ends know
+the same at the same message.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from caraway_core.changes import Log
+from caraway_core.ids import CatalogVersion, TableName
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
+from caraway_core.protocols.fleet import TaskTable
+from caraway_core.tables import TableSpec
+from caraway_engine import plain
+
+_KEPT_SCHEMAS = 256
+_STATEMENT = tuple(each.name for each in fields(Statement) if each.name != "logs")
+
+
+class CrossingCatalog(NamedTuple):
+    """A catalog, as it differs from the one that was sent before it."""
+
+    version: CatalogVersion
+    names: tuple[TableName, ...]
+    changed: Mapping[TableName, TableSpec]
+    system: tuple[TableName, ...]
+    undivided: frozenset[TableName]
+
+
+class CrossingStatement(NamedTuple):
+    """A statement. Of each log: how many entries of the one sent before stay, and those behind."""
+
+    values: tuple[Any, ...]
+    logs: Mapping[str, tuple[int, Log]]
+
+
+class Outward:
+    """Remembers what the other end has been sent."""
+
+    def __init__(self) -> None:
+        self._tables: Mapping[TableName, TableSpec] = {}
+        self._logs: dict[str, Log] = {}
+
+    def catalog(self, snapshot: CatalogSnapshot) -> CrossingCatalog:
+        before, self._tables = self._tables, snapshot.tables
+        changed = {
+            name: spec for name, spec in snapshot.tables.items() if before.get(name) is not spec
+        }
+        names = tuple(snapshot.tables)
+        system = tuple(snapshot.system)
+        return CrossingCatalog(snapshot.version, names, changed, system, snapshot.undivided)
+
+    def statement(self, statement: Statement) -> CrossingStatement:
+        values = tuple(getattr(statement, name) for name in _STATEMENT)
+        return CrossingStatement(values, self.logs(statement.logs))
+
+    def logs(self, logs: Mapping[str, Log]) -> Mapping[str, tuple[int, Log]]:
+        crossing = {}
+        for key, log in logs.items():
+            before = self._logs.get(key, ())
+            kept = len(before) if _begins_with(log, before) else 0
+            crossing[key] = kept, log[kept:]
+            self._logs[key] = log
+        return crossing
+
+
+class Inward:
+    """Puts together what arrives."""
+
+    def __init__(self, show: Callable[[TableName], SystemTable]) -> None:
+        self._show = show
+        self._tables: Mapping[TableName, TableSpec] = {}
+        self._logs: dict[str, Log] = {}
+
+    def catalog(self, crossing: CrossingCatalog) -> CatalogSnapshot:
+        known = {**self._tables, **crossing.changed}
+        self._tables = {name: known[name] for name in crossing.names}
+        system = {name: self._show(name) for name in crossing.system}
+        return CatalogSnapshot(crossing.version, self._tables, system, crossing.undivided)
+
+    def statement(self, crossing: CrossingStatement) -> Statement:
+        statement = Statement(**dict(zip(_STATEMENT, crossing.values, strict=True)))
+        if not crossing.logs:
+            return statement
+        return replace(statement, logs=self.logs(crossing.logs))
+
+    def logs(self, crossing: Mapping[str, tuple[int, Log]]) -> Mapping[str, Log]:
+        logs = {}
+        for key, (kept, tail) in crossing.items():
+            log = self._logs.get(key, ())[:kept] + tail
+            logs[key] = self._logs[key] = log
+        return logs
+
+
+class CrossingTables(NamedTuple):
+    """Inputs of a task: of each its name and schema, and its tables as IPC streams."""
+
+    inputs: tuple[tuple[str, pa.Schema, tuple[bytes, ...]], ...]
+
+    @classmethod
+    def of(cls, inputs: Sequence[TaskTable]) -> "CrossingTables":
+        def tables(each: TaskTable) -> tuple[bytes, ...]:
+            return tuple(written(table).to_pybytes() for table in each.tables)
+
+        return cls(tuple((each.name, each.schema, tables(each)) for each in inputs))
+
+    def read(self) -> tuple[TaskTable, ...]:
+        return tuple(
+            TaskTable(name, schema, tuple(read(pa.py_buffer(table)) for table in tables))
+            for name, schema, tables in self.inputs
+        )
+
+
+class RowsOut:
+    """Writes the batches of one stream."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._plain = plain.plain_schema(schema) if plain.has_views(schema) else None
+        self.is_whole = any(map(_has_dictionary, schema.types))
+
+    def body(self, batch: pa.RecordBatch) -> pa.Buffer:
+        """Serialize a batch. Views would take along all of the text that they are a part of."""
+        if self._plain is not None:
+            batch = _only(plain.plain_table([batch], self._plain))
+        if not self.is_whole:
+            return batch.serialize()
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
+            writer.write_batch(batch)
+        return sink.getvalue()
+
+
+class RowsIn:
+    """Reads the batches of streams of one schema; they stay in the memory they were received in."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._has_views = plain.has_views(schema)
+        self._crossed = plain.plain_schema(schema) if self._has_views else schema
+
+    def batch(self, body: pa.Buffer, is_whole: bool) -> pa.RecordBatch:
+        if is_whole:
+            with pa.ipc.open_stream(body) as reader:
+                batch = reader.read_next_batch()
+        else:
+            batch = pa.ipc.read_record_batch(body, self._crossed)
+        return plain.restored(batch, self.schema) if self._has_views else batch
+
+
+class Schemas:
+    """Finds what reads rows by the serialized form of their schema; statements repeat few."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, RowsIn] = OrderedDict()
+
+    def rows(self, serialized: bytes) -> RowsIn:
+        known = self._known.get(serialized)
+        if known is None:
+            schema = pa.ipc.read_schema(pa.py_buffer(serialized))
+            known = self._known[serialized] = RowsIn(schema)
+            if len(self._known) > _KEPT_SCHEMAS:
+                self._known.popitem(last=False)
+        return known
+
+
+def written(table: pa.Table) -> pa.Buffer:
+    """Serialize a table with its schema."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def read(body: pa.Buffer) -> pa.Table:
+    """Read what `written` wrote; the table stays in the memory of the body."""
+    with pa.ipc.open_stream(body) as reader:
+        return reader.read_all()
+
+
+def _begins_with(log: Log, before: Log) -> bool:
+    """Tell if a log goes on where another ended; entries are never made twice."""
+    if not before or len(log) < len(before):
+        return not before
+    return log[0] is before[0] and log[len(before) - 1] is before[-1]
+
+
+def _only(table: pa.Table) -> pa.RecordBatch:
+    batches = table.combine_chunks().to_batches()
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+
+
+def _has_dictionary(type_: pa.DataType) -> bool:
+    if pa.types.is_dictionary(type_):
+        return True
+    return any(_has_dictionary(type_.field(i).type) for i in range(type_.num_fields))

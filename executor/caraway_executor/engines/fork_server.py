@@ -1,0 +1,100 @@
+"""`python -m caraway_executor.engines.fork_server FD`: forks engine processes on request.
+
+It has imported what an engine needs and has one thread, so that a fork takes some milliseconds and
+shares its memory. For each message on its control socket, which carries one end of a channel and
+the settings of an engine, it forks one and answers with its process id. It ends with its socket.
+"""
+
+import array
+import os
+import pickle
+import select
+import signal
+import socket
+import sys
+
+from caraway_executor.engines import child
+from caraway_executor.engines.messages import EngineOptions, Exited, Forked, ForkRequest
+
+_MOST_BYTES = 64 * 1024
+
+
+def serve(control: socket.socket) -> int:
+    """Fork engines until the other end of the socket is closed."""
+    engines: set[int] = set()
+    woken = _wake_on_exit()
+    while True:
+        readable, _, _ = select.select((control.fileno(), woken), (), ())
+        if woken in readable:
+            os.read(woken, _MOST_BYTES)
+            _reap(control, engines)
+        if control.fileno() not in readable:
+            continue
+        request, descriptors = _receive(control)
+        if not request:
+            for pid in engines:
+                os.kill(pid, signal.SIGKILL)
+            return 0
+        asked: ForkRequest = pickle.loads(request)
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            control.close()
+            _become(asked.options, socket.socket(fileno=descriptors[0]))
+        for descriptor in descriptors:
+            os.close(descriptor)
+        engines.add(pid)
+        control.sendall(_framed(Forked(asked.number, pid)))
+
+
+def _wake_on_exit() -> int:
+    """Return what becomes readable when a child has ended."""
+    woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return woken
+
+
+def _become(options: EngineOptions, channel: socket.socket) -> None:
+    """Run an engine in the child, which must never return to the loop of its parent."""
+    code = 1
+    try:
+        code = child.run(options, channel)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def _reap(control: socket.socket, engines: set[int]) -> None:
+    while engines:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid == 0:
+            return
+        engines.discard(pid)
+        control.sendall(_framed(Exited(pid, status)))
+
+
+def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
+    descriptors = array.array("i")
+    request, ancillary, _, _ = control.recvmsg(
+        _MOST_BYTES, socket.CMSG_LEN(4 * descriptors.itemsize)
+    )
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return request, list(descriptors)
+
+
+def _framed(message: Forked | Exited) -> bytes:
+    return pickle.dumps(message)
+
+
+if __name__ == "__main__":
+    # Signals to the process group are for the serving process, which ends its engines itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    child.prepare()
+    sys.exit(serve(socket.socket(fileno=int(sys.argv[1]))))

@@ -1,0 +1,163 @@
+"""The serving process's end of the fork server."""
+
+import asyncio
+import logging
+import math
+import os
+import pickle
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+
+from caraway_core.backoff import Cooldown, Delays
+from caraway_core.errors import UnavailableError
+from caraway_executor.engines.causes import Cause
+from caraway_executor.engines.messages import EngineOptions, Exited, Forked, ForkRequest
+from caraway_executor.engines.process import EngineProcess
+from caraway_executor.engines.starting import ForkServer
+
+logger = logging.getLogger(__name__)
+_START_S = 60.0
+_STATUS_S = 1.0
+_MOST_BYTES = 64 * 1024
+_DELAYS = Delays(0.5, 30.0, jitter=0.2)
+
+
+class Forking:
+    """Starts engine processes by a fork server, which is started again where it ends."""
+
+    def __init__(
+        self,
+        on_lost: Callable[[EngineProcess], None],
+        server: ForkServer | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Take a fork server that was started before, or start one."""
+        self._on_lost = on_lost
+        self._server: ForkServer | None = server or ForkServer()
+        self._cooldown = Cooldown(_DELAYS, clock)
+        self._numbers = count()
+        self._forked: dict[int, asyncio.Future[int]] = {}
+        self._processes: dict[int, EngineProcess] = {}
+        self._is_reading = False
+
+    async def fork(self, options: EngineOptions) -> EngineProcess:
+        """Start an engine process.
+
+        Raises:
+            UnavailableError: the fork server does not answer, or did not twice a moment before.
+        """
+        loop = asyncio.get_running_loop()
+        server = self._server or self._started()
+        if not self._is_reading:
+            loop.add_reader(server.control, self._read)
+            self._is_reading = True
+        number = next(self._numbers)
+        forked = self._forked[number] = loop.create_future()
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                request = pickle.dumps(ForkRequest(number, options))
+                socket.send_fds(server.control, [request], [theirs.fileno()])
+            async with asyncio.timeout(_START_S):
+                pid = await forked
+        except (OSError, TimeoutError) as exc:
+            ours.close()
+            if self._server is server:  # Otherwise another call has replaced it.
+                self._begin_again()
+            raise _unavailable(self._cooldown.left_s) from exc
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            self._forked.pop(number, None)
+        self._cooldown.succeeded()
+        process = self._processes[pid] = EngineProcess(pid, self._lost)
+        await process.connect(ours)
+        return process
+
+    def close(self) -> None:
+        """End every engine process, and the fork server unless others use it."""
+        for process in list(self._processes.values()):
+            process.kill(Cause.CLOSED)
+            process.fail_all()
+        self._processes.clear()
+        self._leave()
+        if self._server is not None and not self._server.is_shared:
+            self._server.close()
+
+    def _begin_again(self) -> None:
+        """Replace a fork server that failed; have none if the next one cannot start."""
+        self._leave()
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        self._cooldown.failed()
+        with suppress(UnavailableError):
+            self._started()
+
+    def _started(self) -> ForkServer:
+        if wait_s := self._cooldown.left_s:
+            raise _unavailable(wait_s)
+        try:
+            self._server = ForkServer()
+        except OSError as exc:
+            self._cooldown.failed()
+            raise _unavailable(self._cooldown.left_s) from exc
+        return self._server
+
+    def _leave(self) -> None:
+        if self._is_reading and self._server is not None:
+            with suppress(RuntimeError):
+                asyncio.get_running_loop().remove_reader(self._server.control)
+        self._is_reading = False
+
+    def _read(self) -> None:
+        assert self._server is not None  # Its reader is removed with it.
+        try:
+            received = self._server.control.recv(_MOST_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            received = b""
+        if not received:
+            logger.error("the fork server of the engine ended")
+            self._begin_again()
+            for forked in self._forked.values():
+                if not forked.done():
+                    forked.set_exception(_unavailable(self._cooldown.left_s))
+            return
+        message = pickle.loads(received)
+        if isinstance(message, Forked):
+            answer = self._forked.get(message.number)
+            if answer is not None and not answer.done():
+                answer.set_result(message.pid)
+        elif isinstance(message, Exited):
+            self._exited(message)
+
+    def _exited(self, message: Exited) -> None:
+        process = self._processes.pop(message.pid, None)
+        if process is not None:
+            if process.cause is None:
+                process.cause = Cause.of(message.status)
+            process.close()
+            self._on_lost(process)
+
+    def _lost(self, process: EngineProcess) -> None:
+        """Wait a moment for word of how a process ended whose channel is closed."""
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
+        with suppress(RuntimeError):
+            asyncio.get_running_loop().call_later(_STATUS_S, self._give_up, process)
+
+    def _give_up(self, process: EngineProcess) -> None:
+        if self._processes.pop(process.pid, None) is not None:
+            process.cause = process.cause or Cause.KILLED
+            self._on_lost(process)
+
+
+def _unavailable(wait_s: float) -> UnavailableError:
+    return UnavailableError("no engine process can be started; try again", 2 + math.ceil(wait_s))

@@ -1,0 +1,86 @@
+"""The executor of a standalone runtime: statements run in engine processes."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from caraway_core.changes import Log
+from caraway_core.ids import QueryId, TableName
+from caraway_core.protocols.dispatch import (
+    BatchStream,
+    CatalogSnapshot,
+    Statement,
+    ViewFacts,
+    Write,
+)
+from caraway_core.protocols.engines import EngineReport
+from caraway_core.tables import StoredTable
+from caraway_executor import ceilings
+from caraway_executor.engines.engines import Engines
+from caraway_executor.engines.messages import EngineOptions
+from caraway_executor.engines.starting import ForkServer
+
+if TYPE_CHECKING:
+    from caraway_engine.settings import EngineSettings
+
+_APART = 0.5
+
+
+class IsolatedExecutor:
+    """Runs statements outside of this process, which evaluates nothing of them."""
+
+    def __init__(self, settings: "EngineSettings", server: ForkServer | None = None) -> None:
+        """Start what takes a moment to start, unless there is a fork server already."""
+        limit = settings.memory_limit_bytes
+        half = None if limit is None else int(limit * _APART)
+        apart = replace(settings, memory_limit_bytes=half)
+        self._engines = Engines(
+            EngineOptions(settings, ceilings.of_engine(limit), "main"),
+            EngineOptions(apart, ceilings.of_engine(half), "apart"),
+            server,
+        )
+        self._holds: tuple[TableName, ...] = ()
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def memory_used_bytes(self) -> int:
+        """The memory of the engine processes."""
+        return sum(each.memory_bytes for each in self.report().processes)
+
+    def report(self) -> EngineReport:
+        """Return what is known of the engine processes."""
+        return self._engines.report()
+
+    def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        installing = self._engines.install(snapshot)
+        return asyncio.run_coroutine_threadsafe(installing, self._loop).result()
+
+    @property
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        return self._engines.views
+
+    @property
+    def holds(self) -> tuple[TableName, ...]:
+        """The accelerated datasets of which there are rows in memory."""
+        return self._holds
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        return await self._engines.execute(query_id, statement)
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        write: Write | None
+        write, _ = await self._engines.ask(statement, "write_of", statement)
+        return write
+
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        rows: int
+        rows, self._holds = await self._engines.call("load", table, spec, log)
+        return rows
+
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        count: int = await self._engines.call("put_back", table, spec, log)
+        return count
+
+    def close(self) -> None:
+        self._engines.close()

@@ -1,0 +1,322 @@
+"""The serving process's end of a channel: calls to one engine process, and its streams."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import PrincipalId, TableName
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable, ViewFacts
+from caraway_core.tasks import Tasks
+from caraway_executor.engines import messages
+from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError, SilentError
+from caraway_executor.engines.channel import Channel
+from caraway_executor.engines.crossing import Outward, Schemas, read, written
+from caraway_executor.engines.messages import (
+    Answered,
+    Begun,
+    Ended,
+    Failed,
+    Kept,
+    Noted,
+    Opened,
+    Pong,
+    Returned,
+    Rows,
+    Show,
+    Stopped,
+)
+from caraway_executor.engines.remote_streams import RemoteStream
+
+logger = logging.getLogger(__name__)
+_schemas = Schemas()
+
+
+@dataclass(slots=True)
+class Work:
+    """A call or a stream under way. `statement` is what it runs for somebody, if it does."""
+
+    statement: Statement | None
+    began_s: float
+    is_stopped: bool = False
+    is_begun: bool = False
+    """Whether the process has looked at it."""
+    is_write: bool = False
+
+
+class EngineProcess:
+    """One engine process, as long as its channel is open."""
+
+    def __init__(self, pid: int, on_lost: Callable[["EngineProcess"], None]) -> None:
+        self.pid = pid
+        self.started_at_ms = time.time_ns() // 1_000_000
+        self.cause: Cause | None = None
+        """Why it was ended, once somebody decided that or it ended by itself."""
+        self.detail = ""
+        self.registering: TableName | None = None
+        """The view that it is planning, since then."""
+        self.registering_since_s = 0.0
+        self.is_silent = False
+        """Whether it has not answered for a moment."""
+        self.silent_bytes = 0
+        """Its memory when that was seen."""
+        self.has_stopped = False
+        """Whether a statement was stopped whose work may go on."""
+        self.prepared: CatalogSnapshot | None = None
+        """The catalog that it was given last."""
+        self.installed: CatalogSnapshot | None = None
+        """The catalog that new statements see in it."""
+        self.works: dict[int, Work] = {}
+        self.holds: tuple[TableName, ...] = ()
+        self._on_lost = on_lost
+        self.on_kept: Callable[[TableName, pa.Table], None] = lambda _table, _rows: None
+        """Takes the rows of a table in memory, after each write to it."""
+        self._numbers = count(1)
+        self._outward = Outward()
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._streams: dict[int, RemoteStream] = {}
+        self._system: Mapping[TableName, SystemTable] = {}
+        self._tasks = Tasks()
+        self._channel: Channel | None = None
+        self._loop = asyncio.get_running_loop()
+        self.pinged_s: float | None = None
+        """When it was asked for the sign of life that is outstanding."""
+        self.thread: int | None = None
+        """The thread of its event loop, once it has given one."""
+
+    async def connect(self, end: socket.socket) -> None:
+        self._channel = await Channel.open(end, self._receive, self._lost)
+
+    @property
+    def statements(self) -> int:
+        """How many statements of users are under way there."""
+        return sum(each.statement is not None for each in self.works.values())
+
+    @property
+    def has_writes(self) -> bool:
+        """Whether a statement that writes is under way there."""
+        return any(each.is_write for each in self.works.values())
+
+    @property
+    def is_alive(self) -> bool:
+        return self._channel is not None and self._channel.is_open and self.cause is None
+
+    def kill(self, cause: Cause, detail: str = "") -> None:
+        """End the process at once; what runs there fails with the cause."""
+        if self.cause is None:
+            self.cause, self.detail = cause, detail
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        if self._channel is not None:
+            self._channel.close()
+
+    async def give(
+        self, method: str, snapshot: CatalogSnapshot
+    ) -> tuple[Mapping[TableName, str], Mapping[TableName, ViewFacts]]:
+        """Give a catalog by a method; returns what failed, and the facts of the views.
+
+        Raises:
+            EngineLostError: the process ended meanwhile.
+        """
+        self._system = snapshot.system
+        failed, views = await self.call(method, self._outward.catalog(snapshot))
+        return failed, views
+
+    async def call(self, method: str, *arguments: object) -> Any:
+        """Call a method in the engine process.
+
+        Raises:
+            EngineLostError: the process ended meanwhile.
+        """
+        number, answer = self._begin(method, arguments, messages.Call)
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self.stop(number)
+            raise
+
+    async def open(self, method: str, *arguments: object) -> "RemoteStream":
+        """Begin a stream in the engine process.
+
+        Raises:
+            EngineLostError: the process ended meanwhile.
+        """
+        number, answer = self._begin(method, arguments, messages.Open)
+        try:
+            stream: RemoteStream = await answer
+        except asyncio.CancelledError:
+            self.stop(number)
+            raise
+        return stream
+
+    def ping(self) -> None:
+        """Ask for a sign of life, unless one is outstanding."""
+        if self.pinged_s is None and self._channel is not None:
+            self.pinged_s = self._loop.time()
+            self._channel.send(messages.Ping())
+
+    def withdraw(self) -> None:
+        """Take back what has given nothing yet: statements, and whatever was not looked at."""
+        for number, work in list(self.works.items()):
+            answer = self._waiting.get(number)
+            if answer is None or (work.is_begun and work.statement is None):
+                continue
+            self._forget(number)
+            self.has_stopped = True
+            if self._channel is not None:
+                # In case it goes on, or looks at it later.
+                self._channel.send(messages.Stop(number))
+            if not answer.done():
+                answer.set_exception(SilentError() if work.is_begun else NotBegunError())
+
+    def _begin(
+        self, method: str, arguments: tuple[object, ...], kind: Callable[..., object]
+    ) -> tuple[int, asyncio.Future[Any]]:
+        if self._channel is None or not self.is_alive:
+            raise EngineLostError(self.cause or Cause.CRASH, self.detail)
+        number = next(self._numbers)
+        statement = next(filter(None, map(_statement, arguments)), None)
+        crossing = tuple(map(self._crossing, arguments))
+        answer = self._waiting[number] = self._loop.create_future()
+        self.works[number] = Work(statement, self._loop.time())
+        try:
+            self._channel.send(kind(number, method, crossing))
+        except BaseException:
+            self._forget(number)
+            raise
+        return number, answer
+
+    def _crossing(self, value: object) -> object:
+        return self._outward.statement(value) if isinstance(value, Statement) else value
+
+    def more(self, number: int, batches: int) -> None:
+        if self._channel is not None:
+            self._channel.send(messages.More(number, batches))
+
+    def stop(self, number: int) -> None:
+        """Have work stopped; it counts as under way until the engine says that it has ended."""
+        self._waiting.pop(number, None)
+        self._streams.pop(number, None)
+        work = self.works.get(number)
+        if work is not None and not work.is_stopped:
+            work.is_stopped = self.has_stopped = True
+            work.began_s = self._loop.time()
+            if self._channel is not None:
+                self._channel.send(messages.Stop(number))
+
+    def _forget(self, number: int) -> None:
+        self._waiting.pop(number, None)
+        self._streams.pop(number, None)
+        self.works.pop(number, None)
+
+    def _receive(self, message: object, body: pa.Buffer | None) -> None:
+        match message:
+            case Rows(number, is_whole):
+                if (stream := self._streams.get(number)) is not None:
+                    stream.add(body, is_whole)
+            case Begun(number):
+                if (work := self.works.get(number)) is not None:
+                    work.is_begun = True
+            case Opened(number, serialized, reads_only_catalog, written):
+                answer = self._waiting.pop(number, None)
+                if answer is not None and not answer.done():
+                    rows = _schemas.rows(serialized)
+                    stream = RemoteStream(self, number, rows, reads_only_catalog, written)
+                    self._streams[number] = stream
+                    self.works[number].is_write = written is not None
+                    answer.set_result(stream)
+            case Answered(number, serialized, reads_only_catalog, is_whole):
+                rows = _schemas.rows(serialized)
+                stream = RemoteStream(self, number, rows, reads_only_catalog, None)
+                stream.add(body, is_whole)
+                stream.end(None)
+                self._answer(number, stream, None)
+            case Kept(table):
+                self.on_kept(table, read(body))
+            case Ended(number):
+                if (stream := self._streams.get(number)) is not None:
+                    stream.end(None)
+                self._forget(number)
+            case Returned(number, value):
+                self._answer(number, value, None)
+            case Failed(number, error):
+                if (stream := self._streams.get(number)) is not None:
+                    stream.end(error)
+                self._answer(number, None, error)
+            case Stopped(number):
+                self._forget(number)
+            case Show(number, table, viewer):
+                self._tasks.spawn(self._show(number, table, viewer), "show a system table")
+            case Pong(thread):
+                self.pinged_s, self.thread = None, thread
+            case Noted(table):
+                self.registering = table
+                self.registering_since_s = self._loop.time() if table is not None else 0.0
+
+    def _answer(self, number: int, value: object, error: BaseException | None) -> None:
+        answer = self._waiting.get(number)
+        self._forget(number)
+        if answer is None or answer.done():
+            return
+        if error is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(value)
+
+    async def _show(self, number: int, table: TableName, viewer: PrincipalId | None) -> None:
+        body, error = None, None
+        try:
+            # A long history takes its time.
+            content = await asyncio.to_thread(self._system[table], viewer)
+            body = await asyncio.to_thread(written, content)
+        except Exception:
+            logger.exception("a system table cannot be made", extra={"table": table})
+            error = ExecutionError(f"table 'runtime.{table}' cannot be read; the log has the cause")
+        if self._channel is not None:
+            self._channel.send(messages.Shown(number, error), body)
+
+    def _lost(self) -> None:
+        # The fork server says how it ended a moment later; who waits is told of that then.
+        self._channel = None
+        self._on_lost(self)
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+
+    def fail_all(self) -> None:
+        """Fail what was under way, once the cause is known."""
+        assert self.cause is not None
+        error = EngineLostError(self.cause, self.detail)
+        not_begun = {number for number, work in self.works.items() if not work.is_begun}
+        waiting, streams = dict(self._waiting), list(self._streams.values())
+        self._waiting.clear()
+        self._streams.clear()
+        self.works.clear()
+        is_closed = self.cause is Cause.CLOSED
+        for number, answer in waiting.items():
+            if not answer.done():
+                is_moved = number in not_begun and not is_closed
+                answer.set_exception(NotBegunError() if is_moved else error)
+                answer.exception()
+        for stream in streams:
+            stream.end(error)
+        self._tasks.cancel()
+
+
+def _statement(value: object) -> Statement | None:
+    """Return the statement that an argument is, or is about."""
+    if isinstance(value, Statement):
+        return value
+    about = getattr(value, "statement", None)
+    return about if isinstance(about, Statement) else None

@@ -1,0 +1,105 @@
+"""Rows of a statement that runs in an engine process."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+import pyarrow as pa
+
+from caraway_core.ids import TableName
+from caraway_executor.engines.crossing import RowsIn
+
+_REFILL = 2
+"""So many batches are read before the engine is told that it may send as many more."""
+
+
+class Sender(Protocol):
+    """The process that sends the rows."""
+
+    def more(self, number: int, batches: int) -> None: ...
+
+    def stop(self, number: int) -> None: ...
+
+
+class RemoteStream:
+    """Reads the rows that a process sends, which is told when it may send more."""
+
+    def __init__(
+        self,
+        process: Sender,
+        number: int,
+        rows: RowsIn,
+        reads_only_catalog: bool,
+        written: TableName | None,
+    ) -> None:
+        self.schema: pa.Schema = rows.schema
+        self.reads_only_catalog = reads_only_catalog
+        self.written = written
+        self._process = process
+        self._number = number
+        self._rows = rows
+        self._batches: deque[tuple[pa.Buffer, bool]] = deque()
+        self._is_ended = False
+        self._error: BaseException | None = None
+        self._news: asyncio.Future[None] | None = None
+        self._taken = 0
+        self._is_begun = False
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is known already that no more rows will come."""
+        return self._is_ended and not self._batches and self._error is None
+
+    def add(self, body: pa.Buffer | None, is_whole: bool) -> None:
+        assert body is not None
+        self._batches.append((body, is_whole))
+        self._tell()
+
+    def end(self, error: BaseException | None) -> None:
+        self._is_ended, self._error = True, error
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        if self.written is not None and not self._taken and not self._is_begun:
+            # Nothing is written before somebody is there who learns of it.
+            self._is_begun = True
+            self._process.more(self._number, 0)
+        while not self._batches:
+            if self._is_ended:
+                error, self._error = self._error, None
+                if error is not None:
+                    raise error
+                raise StopAsyncIteration
+            self._news = asyncio.get_running_loop().create_future()
+            try:
+                await self._news
+            except asyncio.CancelledError:
+                self._close()
+                raise
+            finally:
+                self._news = None
+        body, is_whole = self._batches.popleft()
+        self._taken += 1
+        if self._taken % _REFILL == 0 and not self._is_ended:
+            self._process.more(self._number, _REFILL)
+        return self._rows.batch(body, is_whole)
+
+    async def aclose(self) -> None:
+        self._close()
+
+    def __del__(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if not self._is_ended:
+            self._is_ended = True
+            self._process.stop(self._number)
+        self._batches.clear()

@@ -1,0 +1,88 @@
+"""Streams of statements whose engine may end under them."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Protocol
+
+import pyarrow as pa
+
+from caraway_core.errors import AnswerCutError, CarawayError
+from caraway_core.protocols.dispatch import BatchStream
+from caraway_executor.engines.causes import Cause, EngineLostError
+
+
+class Ended(Protocol):
+    def __call__(self, *, is_whole: bool) -> None: ...
+
+
+class RerunStream:
+    """Reads a stream, and begins it again, once, if its engine ends before the first row."""
+
+    def __init__(
+        self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]], ended: Ended
+    ) -> None:
+        self._stream = stream
+        self._batches = aiter(stream)
+        self._again: Callable[[], Awaitable[BatchStream]] | None = again
+        self._ended: Ended | None = ended
+        self.schema: pa.Schema = stream.schema
+        self.reads_only_catalog = stream.reads_only_catalog
+        self.written = stream.written
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is known already that no more rows will come."""
+        return bool(getattr(self._stream, "is_at_end", False))
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            batch = await self._next()
+        except StopAsyncIteration:
+            self._end(is_whole=True)
+            raise
+        except BaseException:
+            self._end(is_whole=False)
+            raise
+        self._again = None
+        return batch
+
+    async def aclose(self) -> None:
+        self._end(is_whole=False)
+        await self._stream.aclose()
+
+    def __del__(self) -> None:
+        self._end(is_whole=False)
+
+    async def _next(self) -> pa.RecordBatch:
+        try:
+            return await anext(self._batches)
+        except EngineLostError as exc:
+            again, self._again = self._again, None
+            wrote = self.written is not None
+            if again is None or wrote or exc.cause is Cause.CLOSED:
+                raise self._told(exc, had_rows=again is None) from exc
+        try:
+            stream = await again()
+            if stream.schema != self.schema:
+                await stream.aclose()
+                raise AnswerCutError(
+                    "the catalog changed while the statement was run again; run it again"
+                )
+            self._stream, self._batches = stream, aiter(stream)
+            return await anext(self._batches)
+        except EngineLostError as exc:
+            raise self._told(exc, had_rows=False) from exc
+
+    def _told(self, exc: EngineLostError, *, had_rows: bool) -> CarawayError:
+        if had_rows and exc.cause is not Cause.MEMORY:
+            return AnswerCutError(
+                "the engine ended while the answer was read; run the statement again"
+            )
+        return exc.told(wrote=self.written is not None)
+
+    def _end(self, *, is_whole: bool) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended(is_whole=is_whole)

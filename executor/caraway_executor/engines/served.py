@@ -1,0 +1,96 @@
+"""What an engine process serves, by the names of methods."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
+
+from caraway_core.changes import Log
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, ViewFacts
+from caraway_core.tables import StoredTable
+from caraway_executor.engines.messages import EngineOptions
+from caraway_executor.local import LocalExecutor
+from caraway_executor.scheduler_engine import SchedulerEngine
+
+Calls = Mapping[str, Callable[..., Awaitable[Any]]]
+Streams = Mapping[str, Callable[..., Awaitable[BatchStream]]]
+Failed = dict[TableName, str]
+Views = dict[TableName, ViewFacts]
+
+
+class Served(Protocol):
+    """Methods that answer, and methods that give streams."""
+
+    @property
+    def executor(self) -> LocalExecutor: ...
+
+    @property
+    def calls(self) -> Calls: ...
+
+    @property
+    def streams(self) -> Streams: ...
+
+
+class ServedExecutor:
+    """The executor of a runtime that stands alone."""
+
+    def __init__(self, executor: LocalExecutor) -> None:
+        self.executor = executor
+        self.calls: Calls = {
+            "install": self._install,
+            "load": self._load,
+            "put_back": executor.put_back,
+            "write_of": executor.write_of,
+        }
+        self.streams: Streams = {"execute": executor.execute}
+
+    async def _install(self, catalog: CatalogSnapshot) -> tuple[Failed, Views]:
+        failed = await asyncio.to_thread(self.executor.install, catalog)
+        return dict(failed), dict(self.executor.views)
+
+    async def _load(
+        self, table: TableName, spec: StoredTable, log: Log
+    ) -> tuple[int, tuple[TableName, ...]]:
+        rows = await self.executor.load(table, spec, log)
+        return rows, self.executor.holds
+
+
+class ServedScheduler:
+    """The engine of a scheduler."""
+
+    def __init__(self, engine: SchedulerEngine) -> None:
+        self.executor = engine.local
+        self._engine = engine
+        self.calls: Calls = {
+            "install": self._install,
+            "prepare": self._prepare,
+            "publish": engine.publish,
+            "release": engine.release,
+            "decide": engine.decide,
+            "advance": engine.advance,
+            "describe": engine.describe,
+            "forget": engine.forget,
+            "write_of": engine.write_of,
+        }
+        self.streams: Streams = {
+            "execute": engine.execute,
+            "run": engine.run,
+            "stored": engine.stored,
+        }
+
+    async def _install(self, catalog: CatalogSnapshot) -> tuple[Failed, Views]:
+        answer = await self._prepare(catalog)
+        await self._engine.publish()
+        return answer
+
+    async def _prepare(self, catalog: CatalogSnapshot) -> tuple[Failed, Views]:
+        prepared = await self._engine.prepare(catalog)
+        return dict(prepared.failed), dict(prepared.views)
+
+
+def make(options: EngineOptions, threads: ThreadPoolExecutor) -> Served:
+    """Make what a process with these options serves."""
+    if options.serves == "scheduler":
+        return ServedScheduler(SchedulerEngine(LocalExecutor(options.settings, planning=threads)))
+    return ServedExecutor(LocalExecutor(options.settings, role=options.role, planning=threads))

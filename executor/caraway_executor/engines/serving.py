@@ -1,0 +1,241 @@
+"""The engine's end of a channel: serves one executor to the process that started this one."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Future
+from functools import partial
+from itertools import count
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core import tasks
+from caraway_core.errors import CarawayError, ExecutionError
+from caraway_core.ids import PrincipalId, TableName
+from caraway_core.protocols.dispatch import BatchStream, SystemTable
+from caraway_executor.engines import messages
+from caraway_executor.engines.channel import Channel
+from caraway_executor.engines.crossing import (
+    CrossingCatalog,
+    CrossingStatement,
+    CrossingTables,
+    Inward,
+    RowsOut,
+    read,
+    written,
+)
+from caraway_executor.engines.messages import Call, More, Open, Ping, Shown, Stop
+from caraway_executor.engines.served import Served
+from caraway_executor.engines.threads import CallThreads, current
+
+logger = logging.getLogger(__name__)
+CREDIT = 4
+"""Batches of a stream that may be under way to its reader."""
+_LARGE_BYTES = 64 * 1024
+_SHOW_S = 10.0
+
+
+class _Flow:
+    """What the reader of a stream has asked for."""
+
+    def __init__(self) -> None:
+        self.credit = asyncio.Semaphore(CREDIT)
+        self.begun = asyncio.Event()
+
+    def add(self, batches: int) -> None:
+        self.begun.set()
+        for _ in range(batches):
+            self.credit.release()
+
+
+class Serving:
+    """Answers the messages of one channel. Each call and each stream is a task of its own."""
+
+    def __init__(self, served: Served, threads: CallThreads) -> None:
+        """Serve something that plans in these threads."""
+        self._served = served
+        self._executor = served.executor
+        self._threads = threads
+        self._inward = Inward(self._system_table)
+        self._tasks = tasks.Tasks()
+        self._under_way: dict[int, asyncio.Task[None]] = {}
+        self._flows: dict[int, _Flow] = {}
+        self._showing: dict[int, Future[pa.Table]] = {}
+        self._numbers = count()
+        self._loop = asyncio.get_running_loop()
+        self.channel: Channel | None = None
+        self._is_closed = False
+        self._keeping = asyncio.Lock()
+        """So that what is read later is sent later."""
+        served.executor.registering = self._note
+
+    def greet(self) -> None:
+        """Show that messages are read, and by which thread."""
+        self._send(messages.Pong(threading.get_native_id()))
+
+    def receive(self, message: object, body: pa.Buffer | None) -> None:
+        """Take a message; called by the event loop, in order."""
+        match message:
+            case Open(number, method, arguments):
+                # In the order of arrival: what a statement says of logs adds to what came before.
+                arguments = tuple(map(self._arrived, arguments))
+                self._flows[number] = _Flow()
+                opening = partial(self._served.streams[method], *arguments)
+                self._begin(number, self._stream(number, opening), method)
+            case Call(number, method, arguments):
+                arguments = tuple(map(self._arrived, arguments))
+                calling = partial(self._served.calls[method], *arguments)
+                self._begin(number, self._call(number, calling), method)
+            case More(number, batches):
+                if (flow := self._flows.get(number)) is not None:
+                    flow.add(batches)
+            case Stop(number):
+                if (task := self._under_way.get(number)) is not None:
+                    task.cancel()
+            case Ping():
+                self.greet()
+            case Shown(number, error):
+                self._shown(number, error, body)
+
+    def close(self) -> None:
+        """Stop all work."""
+        self._is_closed = True
+        self._tasks.cancel()
+        for each in self._showing.values():
+            each.cancel()
+        self._executor.close()
+
+    def _arrived(self, value: object) -> object:
+        if isinstance(value, CrossingStatement):
+            return self._inward.statement(value)
+        if isinstance(value, CrossingCatalog):
+            return self._inward.catalog(value)
+        if isinstance(value, CrossingTables):
+            return value.read()
+        return value
+
+    def _begin(self, number: int, work: Any, kind: str) -> None:
+        self._send(messages.Begun(number))
+        token = current.set(number)
+        task = self._tasks.spawn(work, kind)
+        current.reset(token)
+        self._under_way[number] = task
+        task.add_done_callback(partial(self._end, number))
+
+    def _end(self, number: int, task: "asyncio.Task[None]") -> None:
+        self._under_way.pop(number, None)
+        self._flows.pop(number, None)
+        left = self._threads.left(number)
+        if not task.cancelled():
+            return
+        if left and not self._is_closed:
+            self._tasks.spawn(self._stopped(number, left), "wait for a thread")
+        else:
+            self._send(messages.Stopped(number))
+
+    async def _stopped(self, number: int, left: Sequence[Future[Any]]) -> None:
+        futures = [asyncio.wrap_future(each) for each in left]
+        await asyncio.wait(futures)
+        for each in futures:
+            tasks.retrieve(each)
+        self._send(messages.Stopped(number))
+
+    async def _call(self, number: int, calling: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            value = await calling()
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
+            self._send(messages.Failed(number, _crossing(exc)))
+        else:
+            self._send(messages.Returned(number, value))
+
+    async def _stream(self, number: int, opening: Callable[[], Awaitable[BatchStream]]) -> None:
+        try:
+            stream = await opening()
+            try:
+                is_ended = await self._send_rows(number, stream)
+            finally:
+                await stream.aclose()
+                if stream.written is not None and self._executor.is_in_memory(stream.written):
+                    await asyncio.shield(self._tasks.spawn(self._keep(stream.written), "keep"))
+        except BaseException as exc:
+            if tasks.ends(exc):
+                raise
+            self._send(messages.Failed(number, _crossing(exc)))
+        else:
+            if not is_ended:
+                self._send(messages.Ended(number))
+
+    async def _send_rows(self, number: int, stream: BatchStream) -> bool:
+        """Send the rows of a stream; returns whether its end was told with them."""
+        serialized = stream.schema.serialize().to_pybytes()
+        flow, rows = self._flows[number], RowsOut(stream.schema)
+        at_hand: pa.RecordBatch | None = getattr(stream, "at_hand", None)
+        if at_hand is not None and at_hand.nbytes < _LARGE_BYTES:
+            answered = messages.Answered(
+                number, serialized, stream.reads_only_catalog, rows.is_whole
+            )
+            self._send(answered, rows.body(at_hand))
+            return True
+        self._send(messages.Opened(number, serialized, stream.reads_only_catalog, stream.written))
+        if stream.written is not None:
+            await flow.begun.wait()
+        async for batch in stream:
+            await flow.credit.acquire()
+            if batch.nbytes < _LARGE_BYTES:
+                body = rows.body(batch)
+            else:
+                body = await asyncio.to_thread(rows.body, batch)
+            self._send(messages.Rows(number, rows.is_whole), body)
+        return False
+
+    async def _keep(self, table: TableName) -> None:
+        """Send the rows of a table in memory to where they outlive this process."""
+        async with self._keeping:
+            self._send(messages.Kept(table), written(await self._executor.rows_of(table)))
+
+    def _send(self, message: object, body: pa.Buffer | None = None) -> None:
+        if self.channel is not None:
+            self.channel.send(message, body)
+
+    def _note(self, table: TableName | None) -> None:
+        """Say which view is being planned; called by a thread."""
+        self._loop.call_soon_threadsafe(self._send, messages.Noted(table))
+
+    def _system_table(self, name: TableName) -> SystemTable:
+        return partial(self._show, name)
+
+    def _show(self, name: TableName, viewer: PrincipalId | None) -> pa.Table:
+        """Ask the serving process for a system table; called by the thread that plans."""
+        number, answer = next(self._numbers), Future[pa.Table]()
+        self._showing[number] = answer
+        asked = messages.Show(number, name, viewer)
+        self._loop.call_soon_threadsafe(self._send, asked)
+        try:
+            return answer.result(_SHOW_S)
+        except TimeoutError:
+            raise ExecutionError(
+                f"table 'runtime.{name}' was not answered within {_SHOW_S:g} s; try again"
+            ) from None
+        finally:
+            self._showing.pop(number, None)
+
+    def _shown(self, number: int, error: BaseException | None, body: pa.Buffer | None) -> None:
+        answer = self._showing.get(number)
+        if answer is None:
+            return
+        if error is not None or body is None:
+            answer.set_exception(error or ExecutionError("a system table came without content"))
+            return
+        answer.set_result(read(body))
+
+
+def _crossing(exc: BaseException) -> BaseException:
+    """Return what can be told in the other process: errors of ours; others were logged here."""
+    if isinstance(exc, CarawayError):
+        return exc
+    logger.error("a statement failed in a way that has no words", exc_info=exc)
+    return ExecutionError("the engine failed at the statement; the log has the cause")

@@ -1,0 +1,160 @@
+"""Watches engine processes: their memory, and whether they stop what they were told to stop."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from caraway_core import tasks
+from caraway_executor.calm import Calm
+from caraway_executor.engines.causes import Cause
+from caraway_executor.engines.process import EngineProcess
+from caraway_executor.engines.seats import Seat
+from caraway_executor.usage import anonymous_bytes, times_s, used_s, waiting_s, wanted_s, worded
+
+logger = logging.getLogger(__name__)
+_BUSY_LOOK_S = 0.02
+_IDLE_LOOK_S = 0.25
+_START_S = 20.0
+_LATE_S = 0.03
+_STOP_S = 4.0
+"""So long may work take to stop before its process is ended."""
+_LONGEST_STOP_S = 20.0
+_CALM_S = 1.0
+_CALM_CORES = 0.5
+_GROWS_BYTES = 128 * 1024 * 1024
+_VIEW_S = 30.0
+_REST_S = 1.0
+"""A process that is silent for so long does not get its place back: what it plans has no end."""
+_PING_S = 0.05
+_SILENT_S = 0.2
+"""A process that is silent for longer gets no more statements. Native code may hold its threads."""
+_SILENT_AT_REST_S = 1.0
+"""The same where it uses no processor meanwhile: a busy host may have given it none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pinged:
+    """When a process was asked to answer, how long its loop had waited, and what it had used."""
+
+    at_s: float
+    waited_s: float
+    used_s: float
+
+
+@dataclass(slots=True)
+class Watch:
+    """Looks at every engine process some times a second, and ends those that must end."""
+
+    seats: Sequence[Seat]
+    _pinged: dict[int, _Pinged] = field(default_factory=dict)
+    """How each process was when it was asked to answer."""
+    _stopped: dict[int, Calm] = field(default_factory=dict)
+    _tasks: tasks.Tasks = field(default_factory=tasks.Tasks)
+
+    def begin(self) -> None:
+        if not self._tasks:
+            self._tasks.keep(self._run, "watch the engine processes")
+
+    def close(self) -> None:
+        self._tasks.cancel()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        pause_s = _IDLE_LOOK_S
+        while True:
+            due_s = loop.time() + pause_s
+            await asyncio.sleep(pause_s)
+            if loop.time() - due_s > _LATE_S:
+                # This loop was held up: first it reads what has arrived meanwhile.
+                await asyncio.sleep(_LATE_S)
+            is_busy = False
+            for seat in self.seats:
+                for process in seat.processes:
+                    if process.is_alive:
+                        self._look(seat, process)
+                    is_busy = is_busy or bool(process.works)
+            pause_s = _BUSY_LOOK_S if is_busy else _IDLE_LOOK_S
+
+    def _look(self, seat: Seat, process: EngineProcess) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if process in seat.retired and not process.works:
+            process.kill(Cause.CLOSED)
+            return
+        seat.wake(process, now_s, _REST_S)
+        ceiling, used_bytes = seat.options.memory_bytes, anonymous_bytes(process.pid)
+        if (
+            process.is_silent
+            and not process.works
+            and used_bytes > process.silent_bytes + _GROWS_BYTES
+        ):
+            # What it was doing runs elsewhere, and is judged there; two may not grow at once.
+            process.kill(Cause.CLOSED)
+        elif ceiling is not None and used_bytes > ceiling:
+            detail = f"it used {worded(used_bytes)} where {worded(ceiling)} is allowed"
+            process.kill(Cause.MEMORY, detail)
+        elif self._has_hung(process, now_s):
+            process.kill(Cause.HUNG, "a statement did not stop")
+        elif seat.is_shared and process.works and self._is_silent(process, now_s):
+            process.is_silent, process.silent_bytes = True, used_bytes
+            seat.rest(process, now_s)
+            process.withdraw()
+        elif process.registering_since_s and now_s - process.registering_since_s > _VIEW_S:
+            process.kill(Cause.HUNG, f"a view was not planned within {_VIEW_S:g} s")
+        else:
+            self._look_at_rest(seat, process, now_s)
+
+    def _is_silent(self, process: EngineProcess, now_s: float) -> bool:
+        """Tell if the loop of a process has not answered though it could have run."""
+        if process.is_silent or process.has_writes:
+            # The next one would not have what is written.
+            return False
+        before = self._pinged.get(process.pid)
+        if process.pinged_s is None and before is not None and now_s - before.at_s < _PING_S:
+            return False
+        process.ping()
+        assert process.pinged_s is not None
+        waited_s = waiting_s(process.pid, process.thread)
+        if before is None or before.at_s != process.pinged_s:
+            now_used_s = used_s(process.pid)
+            self._pinged[process.pid] = _Pinged(process.pinged_s, waited_s, now_used_s)
+            return False
+        passed_s = now_s - before.at_s - (waited_s - before.waited_s)
+        if process.thread is None:
+            # One that has not begun to read is still being made.
+            return passed_s > _START_S
+        if passed_s <= _SILENT_S:
+            return False
+        # What holds the interpreter uses a processor.
+        is_busy = used_s(process.pid) - before.used_s > _SILENT_S / 2
+        return is_busy or passed_s > _SILENT_AT_REST_S
+
+    def _has_hung(self, process: EngineProcess, now_s: float) -> bool:
+        """Tell if work was stopped and goes on, though it had the time to end."""
+        stopped = [each.began_s for each in process.works.values() if each.is_stopped]
+        if not stopped or now_s - min(stopped) <= _STOP_S:
+            return False
+        if now_s - min(stopped) > _LONGEST_STOP_S:
+            return True
+        used_s, waited_s = times_s(process.pid)
+        # On a busy machine it waits for a processor most of the time.
+        share = used_s / (used_s + waited_s) if waited_s > used_s else 1.0
+        return (now_s - min(stopped)) * share > _STOP_S
+
+    def _look_at_rest(self, seat: Seat, process: EngineProcess, now_s: float) -> None:
+        """End a process that works on though all of its work was stopped or is done."""
+        if not process.has_stopped:
+            return
+        cpu_s = wanted_s(process.pid)
+        known = self._stopped.get(process.pid)
+        if known is None or now_s < known.since_s:
+            self._stopped[process.pid] = Calm(now_s, cpu_s)
+        elif (is_busy := known.is_busy(now_s, cpu_s, _CALM_S, _CALM_CORES)) is not None:
+            del self._stopped[process.pid]
+            if not is_busy:
+                process.has_stopped = False
+            elif not process.works:
+                process.kill(Cause.HUNG, "work went on after it was stopped")
+            elif seat.is_disposable:
+                # What else runs there has done nothing wrong: it may come to its end.
+                seat.retire(process)

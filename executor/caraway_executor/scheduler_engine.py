@@ -1,0 +1,83 @@
+"""The engine of a scheduler: it plans for executors, and runs what only the scheduler knows."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from caraway_core.ids import QueryId
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, Write
+from caraway_core.protocols.fleet import Pinned, Task, TaskTable
+from caraway_core.protocols.storing import StoreOrder
+from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
+from caraway_engine.routing.router import Router
+from caraway_engine.stages import Measured, StageGraph
+from caraway_executor.local import LocalExecutor
+
+
+class SchedulerEngine:
+    """Answers a scheduler with values and streams. Nothing of a session leaves it."""
+
+    def __init__(self, local: LocalExecutor) -> None:
+        """Take the executor that keeps the catalogs, and whose threads plan."""
+        self._local = local
+        self._router = Router(local.over, local.in_planning_thread)
+
+    @property
+    def local(self) -> LocalExecutor:
+        """What runs statements here."""
+        return self._local
+
+    @property
+    def plans_held(self) -> int:
+        """Count the planners of statements under way."""
+        return len(self._router)
+
+    async def prepare(self, snapshot: CatalogSnapshot) -> Prepared:
+        """See `Planning.prepare`."""
+        failed = await asyncio.to_thread(self._local.prepare, snapshot)
+        return Prepared(failed, self._local.prepared_views)
+
+    async def publish(self) -> None:
+        """See `Planning.publish`."""
+        self._local.publish()
+
+    async def release(self, pinned: Pinned) -> None:
+        """See `Planning.release`."""
+        self._local.release(pinned)
+
+    async def decide(self, question: Question) -> Decision:
+        """See `Planning.decide`."""
+        return await self._router.decide(question)
+
+    async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
+        """See `Planning.advance`."""
+        return await self._router.advance(plan, measured)
+
+    async def describe(self, plan: PlanId) -> Described:
+        """See `Planning.describe`."""
+        return await self._router.describe(plan)
+
+    async def forget(self, plan: PlanId) -> None:
+        """See `Planning.forget`."""
+        self._router.forget(plan)
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Run a statement here; see `Executor.execute`."""
+        return await self._local.execute(query_id, statement)
+
+    async def write_of(self, statement: Statement) -> Write | None:
+        """Return what a statement would change; see `Executor.write_of`."""
+        return await self._local.write_of(statement)
+
+    async def run(self, task: Task, inputs: Sequence[TaskTable]) -> BatchStream:
+        """Run a task here; see `LocalExecutor.run`."""
+        return await self._local.run(task, inputs)
+
+    async def stored(self, rows: pa.RecordBatch, order: StoreOrder) -> BatchStream:
+        """Store rows that are there already; see `LocalExecutor.stored`."""
+        return await self._local.stored(rows, order)
+
+    async def aclose(self) -> None:
+        """End what is under way."""
+        self._local.close()

@@ -1,0 +1,185 @@
+"""Datasets that are Delta Lake tables: the files of one version, read as Parquet."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from caraway_core.errors import DatasetError, DatasetErrorType
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import FileScan, FilesTable, MemoryTable, StoreSpec, TableSpec
+from caraway_plugins.sources import files, params, schemas, store_params
+
+_STORES = ("s3", "gs", "abfss")
+_READ = frozenset(
+    {"columnMapping", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint",
+     "vacuumProtocolCheck"}
+)  # fmt: skip
+"""Features of a table that its files can be read with. Column mapping may be there and be off."""
+_MAPPING = "delta.columnMapping.mode"
+_OPTIONS: Mapping[str, Mapping[str, str]] = {
+    "s3": {"skip_signature": "aws_skip_signature", "allow_http": "aws_allow_http"},
+    "gs": {"service_account": "google_service_account", "skip_signature": "google_skip_signature"},
+    "abfss": {"token": "bearer_token", "sas_key": "azure_storage_sas_key"},
+}
+_PREFIXES = {"s3": "aws_", "gs": "google_", "abfss": "azure_storage_"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a table is, for the library and for the engine."""
+
+    uri: str
+    root: str
+    store: StoreSpec | None
+
+    @property
+    def options(self) -> dict[str, str] | None:
+        if self.store is None:
+            return None
+        known, prefix = _OPTIONS[self.store.kind], _PREFIXES[self.store.kind]
+        return {
+            known.get(name, f"{prefix}{name}"): value for name, value in self.store.options.items()
+        }
+
+
+class DeltaSource:
+    """A Delta Lake table in a folder or an object store; it is read as it was when it loaded."""
+
+    def resolve(self, request: SourceRequest) -> TableSpec:
+        place = _place(request)
+        table = _opened(place, request)
+        _check(table)
+        found = [(each.name, _type(each.type)) for each in pa.schema(table.schema().to_arrow())]
+        schema = schemas.viewed(schemas.overridden(pa.schema(found), request.declared))
+        keys = table.metadata().partition_columns
+        actions = pa.table(table.get_add_actions()).to_pylist()
+        if not actions:
+            return MemoryTable(schema, schema.empty_table())
+        return FilesTable(schema, tuple(_scans(place, schema, keys, actions)))
+
+    def fingerprint(self, request: SourceRequest) -> str | None:
+        table = _opened(_place(request), request)
+        return f"{table.metadata().id}/{table.version()}"
+
+
+def _place(request: SourceRequest) -> _Place:
+    values = params.checked(request.connector, request.params)
+    scheme, _, rest = request.path.partition("://")
+    if scheme not in _STORES or not rest:
+        root = files.local_path(request).rstrip("/")
+        return _Place(root, root, None)
+    found = store_params.parse(request.name, scheme, rest, values)
+    store, key = found.store, found.key.strip("/")
+    return _Place(
+        f"{scheme}://{rest.rstrip('/')}", f"{store.kind}://{store.alias}/{key}".rstrip("/"), store
+    )
+
+
+def _opened(place: _Place, request: SourceRequest) -> DeltaTable:
+    """Open a table.
+
+    Raises:
+        DatasetError: there is none, or it cannot be read.
+    """
+    try:
+        return DeltaTable(place.uri, storage_options=place.options)
+    except TableNotFoundError as exc:
+        raise DatasetError(
+            "not_found", f"'{request.path}' is no Delta table: there is no log in `_delta_log`"
+        ) from exc
+    except (DeltaError, OSError, ValueError) as exc:
+        said = str(exc).splitlines()[0] if str(exc) else "the log cannot be read"
+        kind: DatasetErrorType = "unavailable" if place.store is not None else "schema"
+        raise DatasetError(
+            kind, f"'{request.path}' cannot be read as a Delta table: {said}"
+        ) from exc
+
+
+def _check(table: DeltaTable) -> None:
+    """Refuse a table whose files alone do not say its rows.
+
+    Raises:
+        DatasetError: it has deletion vectors, renamed columns or another feature.
+    """
+    features = frozenset(table.protocol().reader_features or ())
+    mode = table.metadata().configuration.get(_MAPPING, "none")
+    if mode != "none":
+        raise DatasetError(
+            "invalid",
+            f"the table maps its columns by {mode}, which is not supported; "
+            f"rewrite it with '{_MAPPING}' set to none",
+        )
+    if unknown := sorted(features - _READ):
+        remedy = (
+            "; purge them with REORG TABLE ... APPLY (PURGE) and drop the feature"
+            if "deletionVectors" in unknown
+            else ""
+        )
+        raise DatasetError(
+            "invalid",
+            f"the table needs readers that know {', '.join(unknown)}, which is not supported"
+            f"{remedy}",
+        )
+
+
+def _type(type_: pa.DataType) -> pa.DataType:
+    """Return a type with the names inside of lists and maps that all other sources have."""
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return pa.list_(_type(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([each.with_type(_type(each.type)) for each in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(_type(type_.key_type), _type(type_.item_type))
+    return schemas.plain(type_)
+
+
+def _scans(
+    place: _Place, schema: pa.Schema, keys: Sequence[str], actions: Sequence[Mapping[str, Any]]
+) -> list[FileScan]:
+    """Make one scan of the files of each partition."""
+    inside = pa.schema([field for field in schema if field.name not in keys])
+    columns = tuple(schema.field(name) for name in keys)
+
+    def values(action: Mapping[str, Any]) -> tuple[str | None, ...]:
+        found = action.get("partition") or {}
+        return tuple(_text(found.get(name)) for name in keys)
+
+    scans = []
+    for group, members in groupby(sorted(actions, key=lambda each: repr(values(each))), values):
+        found = sorted(members, key=lambda each: str(each["path"]))
+        scans.append(
+            FileScan(
+                "parquet",
+                tuple(_path(place, each["path"]) for each in found),
+                inside,
+                ".parquet",
+                partition_columns=columns,
+                partition_values=group if keys else None,
+                store=place.store,
+                size_bytes=sum(each["size_bytes"] for each in found),
+                file_count=len(found),
+            )
+        )
+    return scans
+
+
+def _path(place: _Place, path: str) -> str:
+    """Return where a file is; the log has it relative to the table, or as a URL, encoded."""
+    plain = unquote(path)
+    if "://" in plain or plain.startswith("/"):
+        raise DatasetError(
+            "invalid", f"file '{plain.rpartition('/')[2]}' of the table is not in its folder"
+        )
+    return f"{place.root}/{plain}"
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,146 @@
+"""What the catalog of PostgreSQL says about a table or view that is read where it is."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core import registry
+from caraway_core.errors import DatasetError
+from caraway_core.tables import RemoteColumn, RemoteSplit
+from caraway_plugins.changes.postgres import types
+from caraway_plugins.changes.postgres.connecting import Place, mapped
+
+_TABLE = """
+SELECT c.oid, pg_table_size(c.oid), current_setting('server_encoding')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %s AND c.relname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+"""
+# Domains are followed to what they are made of. A collation that is not deterministic takes texts
+# for equal that are not the same.
+_COLUMNS = """
+WITH RECURSIVE base AS (
+    SELECT a.attnum, a.attname, a.atttypid AS oid, a.atttypmod AS modifier, a.attcollation,
+           false AS is_domain
+    FROM pg_attribute a WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+    UNION ALL
+    SELECT b.attnum, b.attname, t.typbasetype, t.typtypmod, b.attcollation, true
+    FROM base b JOIN pg_type t ON t.oid = b.oid WHERE t.typtype = 'd'
+)
+SELECT b.attname, t.typname, b.modifier, item.typname, b.is_domain,
+       coalesce(c.collisdeterministic, true)
+FROM base b JOIN pg_type t ON t.oid = b.oid
+LEFT JOIN pg_type item ON item.oid = t.typelem AND t.typcategory = 'A'
+LEFT JOIN pg_collation c ON c.oid = b.attcollation
+WHERE t.typtype <> 'd' ORDER BY b.attnum
+"""
+_KEY = """
+SELECT a.attname, s.histogram_bounds::text
+FROM pg_index i
+JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+JOIN pg_type t ON t.oid = a.atttypid
+JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_stats s ON s.schemaname = n.nspname AND s.tablename = c.relname AND s.attname = a.attname
+WHERE i.indrelid = %s AND i.indisunique AND i.indisvalid AND i.indnkeyatts = 1
+  AND t.typname IN ('int2', 'int4', 'int8') AND s.histogram_bounds IS NOT NULL
+ORDER BY i.indisprimary DESC, a.attnum LIMIT 1
+"""
+_NATIVE = frozenset(
+    {"bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "bpchar", "name",
+     "bytea", "date", "time", "timestamp", "timestamptz"}
+)  # fmt: skip
+"""Types that the driver has a form of its own for; all others come as text."""
+_COMPARABLE = frozenset(
+    {"bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "date",
+     "timestamp", "timestamptz"}
+)  # fmt: skip
+"""Types that compare as those of Arrow do. Blanks at the end of `char(n)` do not count there."""
+_SPLIT_BYTES = 16 * 1024 * 1024
+_MOST_SPLITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTable:
+    """A table as it is read."""
+
+    columns: tuple[RemoteColumn, ...]
+    size_bytes: int
+    splits: tuple[RemoteSplit, ...]
+
+    @property
+    def shape(self) -> str:
+        """Return a text that is another one when the table has other columns."""
+        parts = [(each.name, str(each.type), each.is_comparable) for each in self.columns]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def look(connection: Any, place: Place, declared: Sequence[pa.Field]) -> FoundTable:
+    """Look a table or view up.
+
+    Raises:
+        DatasetError: it is not there, or has not the columns that are declared.
+    """
+    with mapped(place), connection.cursor() as cursor:
+        cursor.execute(_TABLE, (place.schema, place.table))
+        found = cursor.fetchone()
+        if found is None:
+            raise DatasetError(
+                "not_found", f"{place.title} is not in the database '{connection.info.dbname}'"
+            )
+        oid, size_bytes, encoding = found
+        cursor.execute(_COLUMNS, (oid,))
+        columns = [_column(row, encoding == "UTF8") for row in cursor.fetchall()]
+        cursor.execute(_KEY, (oid,))
+        key = cursor.fetchone()
+    chosen = _chosen(place, columns, declared) if declared else tuple(columns)
+    if not chosen:
+        raise DatasetError("schema", f"{place.title} has no columns")
+    splits = _splits(key[0], key[1], int(size_bytes)) if key else ()
+    return FoundTable(chosen, int(size_bytes), splits)
+
+
+def _column(row: Sequence[Any], is_unicode: bool) -> RemoteColumn:
+    name, type_name, modifier, item, is_domain, is_deterministic = row
+    if item is not None:
+        type_ = pa.list_(types.arrow_type(item, modifier))
+        return RemoteColumn(name, type_, is_text=is_domain or item not in _NATIVE)
+    type_ = types.arrow_type(type_name, modifier)
+    is_comparable = type_name in _COMPARABLE and not is_domain
+    if pa.types.is_string(type_):
+        is_comparable = is_comparable and is_deterministic and is_unicode
+    if type_name == "numeric" and modifier < 4:
+        # Here it has 20 digits behind the point at most, and there it has any.
+        is_comparable = False
+    return RemoteColumn(name, type_, is_comparable, is_domain or type_name not in _NATIVE)
+
+
+def _chosen(
+    place: Place, columns: Sequence[RemoteColumn], declared: Sequence[pa.Field]
+) -> tuple[RemoteColumn, ...]:
+    known: Mapping[str, RemoteColumn] = {column.name: column for column in columns}
+    for wanted in declared:
+        if wanted.name not in known:
+            said = registry.unknown("column", wanted.name, dict.fromkeys(known, ""))
+            raise DatasetError("schema", f"{place.title}: {said}")
+    return tuple(_as_declared(known[each.name], each.type) for each in declared)
+
+
+def _as_declared(column: RemoteColumn, type_: pa.DataType) -> RemoteColumn:
+    if type_ == column.type:
+        return column
+    return RemoteColumn(column.name, type_, False, column.is_text or pa.types.is_string(type_))
+
+
+def _splits(column: str, bounds: str, size_bytes: int) -> tuple[RemoteSplit, ...]:
+    """Cut a table at values of its key that have about as many rows between them."""
+    values = sorted({int(each) for each in bounds.strip("{}").split(",")})
+    count = min(size_bytes // _SPLIT_BYTES, _MOST_SPLITS, len(values) - 1)
+    if count < 2:
+        return ()
+    cuts = [values[number * (len(values) - 1) // count] for number in range(1, count)]
+    edges = [None, *dict.fromkeys(cuts), None]
+    share = size_bytes // (len(edges) - 1)
+    return tuple(RemoteSplit(column, low, high, share) for low, high in pairwise(edges))

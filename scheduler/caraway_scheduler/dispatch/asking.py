@@ -1,0 +1,105 @@
+"""Asks how statements run, and sees to it that what was planned for them is forgotten."""
+
+import itertools
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from caraway_core.ids import ExecutorId
+from caraway_core.protocols.dispatch import Statement
+from caraway_core.tasks import Tasks
+from caraway_engine.routing import (
+    Decision,
+    Described,
+    Explained,
+    NoneReady,
+    PlanId,
+    Planning,
+    Question,
+    Staged,
+    Workers,
+)
+from caraway_engine.stages import Measured, Policy, StageGraph
+from caraway_scheduler.dispatch import following
+from caraway_scheduler.dispatch.placing import none_ready
+from caraway_scheduler.dispatch.running import ATTEMPTS, READY_WAIT_S
+from caraway_scheduler.membership import Member, Membership
+
+_UNLIMITED = 2**50
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a statement runs, planned for these executors. `plan` is held while it is asked."""
+
+    decision: Decision
+    executors: tuple[ExecutorId, ...]
+    plan: PlanId
+
+
+class Asking:
+    """Asks the planner of this scheduler, and waits for an executor where that needs one."""
+
+    def __init__(self, planning: Planning, membership: Membership, policy: Policy) -> None:
+        self._planning = planning
+        self._membership = membership
+        self._policy = policy
+        self._numbers = itertools.count()
+        self._tasks = Tasks()
+        self._known: tuple[tuple[Member, ...], Workers] = (), Workers((), _UNLIMITED, policy)
+
+    @asynccontextmanager
+    async def asked(
+        self, statement: Statement, *, may_look_up: bool = True
+    ) -> AsyncIterator[Answer]:
+        """Ask how a statement runs; leaving the context lets go of its planner.
+
+        Raises:
+            CatalogMovedError: the catalog that it names is not there.
+            OverloadedError: no executor is ready for long.
+            QueryError: it cannot be planned.
+        """
+        plan = PlanId(f"plan-{next(self._numbers)}")
+        is_held = True  # For all that is known, until there is an answer.
+        try:
+            answer = await self._answer(plan, statement, may_look_up)
+            is_held = isinstance(_way(answer.decision), Staged)
+            yield answer
+        finally:
+            if is_held:
+                self._tasks.spawn(self._planning.forget(plan), "plans of ended statements")
+
+    async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
+        """Plan a statement on; see `Planning.advance`."""
+        return await self._planning.advance(plan, measured)
+
+    async def described(self, plan: PlanId) -> Described:
+        """Word the stages of a statement; see `Planning.describe`."""
+        return await self._planning.describe(plan)
+
+    async def aclose(self) -> None:
+        await self._tasks.aclose()
+
+    async def _answer(self, plan: PlanId, statement: Statement, may_look_up: bool) -> Answer:
+        for _ in range(ATTEMPTS):
+            workers = self._workers()
+            question = Question(plan, following.named(statement), workers, may_look_up)
+            decision = await self._planning.decide(question)
+            if not isinstance(_way(decision), NoneReady):
+                return Answer(decision, workers.executors, plan)
+            if not await self._membership.wait_ready(1, READY_WAIT_S):
+                break
+        raise none_ready()
+
+    def _workers(self) -> Workers:
+        members = self._membership.ready()
+        if members is not self._known[0]:
+            memory = [each.memory_bytes or _UNLIMITED for each in members]
+            executors = tuple(each.executor_id for each in members)
+            workers = Workers(executors, min(memory, default=_UNLIMITED), self._policy)
+            self._known = members, workers
+        return self._known[1]
+
+
+def _way(decision: Decision) -> Decision | Described:
+    return decision.way if isinstance(decision, Explained) else decision

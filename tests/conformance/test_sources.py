@@ -1,0 +1,221 @@
+"""What every source of tables has to do, whatever its data are kept in.
+
+A source joins with a class that writes rows to where it reads them: see `SOURCES`.
+"""
+
+import itertools
+import pickle
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Protocol
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from caraway_core import registry
+from caraway_core.errors import DatasetError
+from caraway_core.ids import TableName
+from caraway_core.protocols.sources import Source, SourceRequest
+from caraway_core.tables import MemoryTable, TableSpec
+from caraway_engine.plain import plain_schema
+from tests.kit import remote
+from tests.kit.engine import rows, session
+from tests.kit.postgres import Server
+
+MOMENT = datetime(2024, 2, 29, 12, 30, 15, 123456)
+ROWS = pa.table(
+    {
+        "id": pa.array([1, 2, 3, 4, None], pa.int64()),
+        "small": pa.array([1, -1, None, 32767, 0], pa.int16()),
+        "price": pa.array(
+            [Decimal("1.50"), Decimal("-0.01"), None, Decimal("9999999999999.99"), Decimal(0)],
+            pa.decimal128(15, 2),
+        ),
+        "ratio": pa.array([0.0, -0.0, float("nan"), float("inf"), None], pa.float64()),
+        "name": ["Ä", "it's", "", None, "a\nb"],
+        "is_on": [True, False, None, True, False],
+        "day": [date(2024, 2, 29), date(1, 1, 1), None, date(9999, 12, 31), date(1970, 1, 1)],
+        "at": pa.array([MOMENT, None, MOMENT, datetime(1970, 1, 1), MOMENT], pa.timestamp("us")),
+        "moment": pa.array([MOMENT.replace(tzinfo=UTC)] * 5, pa.timestamp("us", "UTC")),
+    }
+)  # fmt: skip
+_names = itertools.count()
+
+
+class Kind(Protocol):
+    """Writes rows to where a source reads them."""
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        """Write a table, or replace it; returns what a dataset over it asks of its source."""
+        ...
+
+    def absent(self) -> SourceRequest:
+        """Return a request for what is not there."""
+        ...
+
+
+class Parquet:
+    """A folder of Parquet files."""
+
+    def __init__(self, folder: Path, _server: Server) -> None:
+        self._folder = folder
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        (self._folder / name).mkdir(exist_ok=True)
+        pq.write_table(rows, self._folder / name / "part.parquet")
+        return self._request(f"{name}/")
+
+    def absent(self) -> SourceRequest:
+        return self._request("none/")
+
+    def _request(self, path: str) -> SourceRequest:
+        folder = self._folder
+        return SourceRequest(TableName("t"), "file", path, {}, (), "read", folder, folder)
+
+
+class Delta:
+    """A Delta Lake table."""
+
+    def __init__(self, folder: Path, _server: Server) -> None:
+        self._folder = folder
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        deltalake.write_deltalake(
+            self._folder / name, rows, mode="overwrite", schema_mode="overwrite"
+        )
+        return self._request(name)
+
+    def absent(self) -> SourceRequest:
+        return self._request("none")
+
+    def _request(self, path: str) -> SourceRequest:
+        folder = self._folder
+        return SourceRequest(TableName("t"), "delta", path, {}, (), "read", folder, folder)
+
+
+class Postgres:
+    """A table of PostgreSQL."""
+
+    def __init__(self, _folder: Path, server: Server) -> None:
+        self._server = server
+
+    def write(self, rows: pa.Table, name: str) -> SourceRequest:
+        self._server.execute(f'DROP TABLE IF EXISTS "{name}"')
+        remote.load(self._server, name, rows)
+        return remote.request(self._server, name, pg_pass="hunter2")
+
+    def absent(self) -> SourceRequest:
+        return remote.request(self._server, "none")
+
+
+SOURCES: Mapping[str, Callable[[Path, Server], Kind]] = {
+    "file": Parquet,
+    "delta": Delta,
+    "postgres": Postgres,
+}
+STATEMENTS = [
+    "SELECT * FROM t",
+    "SELECT name, id FROM t WHERE id >= 2 AND price < 5",
+    "SELECT id FROM t WHERE name = 'it''s' OR name = '' OR name IS NULL",
+    "SELECT id FROM t WHERE name > 'a'",
+    "SELECT id FROM t WHERE ratio = 0 OR ratio > 1",
+    "SELECT id FROM t WHERE NOT is_on AND day > DATE '1969-12-31'",
+    "SELECT id FROM t WHERE at = TIMESTAMP '2024-02-29 12:30:15.123456'",
+    "SELECT id FROM t WHERE moment < TIMESTAMPTZ '2024-02-29T12:30:16Z'",
+    "SELECT id FROM t WHERE id NOT IN (1, 2)",
+    "SELECT count(*), count(id), count(ratio), sum(id), sum(price), avg(id), avg(price) FROM t",
+    "SELECT min(name), max(name), min(day), max(at), min(price), max(ratio) FROM t",
+    "SELECT is_on, count(*), sum(small), max(name) FROM t GROUP BY is_on",
+    "SELECT name FROM t ORDER BY name DESC NULLS LAST, id LIMIT 3",
+    "SELECT id FROM t ORDER BY id NULLS FIRST LIMIT 2 OFFSET 1",
+    "SELECT a.id, b.name FROM t AS a JOIN t AS b ON a.id = b.id + 1",
+    "SELECT count(*) FROM (SELECT DISTINCT is_on, day FROM t)",
+    "SELECT id, row_number() OVER (ORDER BY id) AS n FROM t",
+    "SELECT id FROM t LIMIT 0",
+]
+
+
+@pytest.fixture(params=SOURCES)
+def connector(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def kind(connector: str, tmp_path: Path, postgres: Server) -> Kind:
+    return SOURCES[connector](tmp_path, postgres)
+
+
+@pytest.fixture
+def source(connector: str) -> Source:
+    made: Source = registry.load("connector", registry.SOURCES, connector)()
+    return made
+
+
+@pytest.fixture
+def name() -> str:
+    return f"conforming_{next(_names)}"
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+async def test_answers_are_those_over_the_rows(
+    kind: Kind, source: Source, name: str, sql: str
+) -> None:
+    over = session({"t": source.resolve(kind.write(ROWS, name))})
+    expected = session({"t": MemoryTable(ROWS.schema, ROWS)})
+    assert _sorted(await rows(over, sql)) == _sorted(await rows(expected, sql))
+
+
+def test_columns_are_those_of_the_rows(kind: Kind, source: Source, name: str) -> None:
+    table = source.resolve(kind.write(ROWS, name))
+    assert plain_schema(_schema(table)).equals(ROWS.schema)
+
+
+async def test_table_without_rows_has_its_columns(kind: Kind, source: Source, name: str) -> None:
+    table = source.resolve(kind.write(ROWS.slice(0, 0), name))
+    assert _schema(table).names == ROWS.schema.names
+    assert await rows(session({"t": table}), "SELECT count(*) AS n FROM t") == [{"n": 0}]
+
+
+async def test_names_are_taken_as_they_are(kind: Kind, source: Source, name: str) -> None:
+    odd = ["Upper", 'a"b', "a b", "select", "ünï", "a.b", "x'; DROP TABLE t; --"]
+    table = pa.table({each: [number] for number, each in enumerate(odd)})
+    over = session({"t": source.resolve(kind.write(table, name))})
+    for number, each in enumerate(odd):
+        quoted = '"' + each.replace('"', '""') + '"'
+        sql = f"SELECT {quoted} AS x FROM t WHERE {quoted} = {number}"
+        assert await rows(over, sql) == [{"x": number}]
+
+
+def test_spec_goes_to_other_processes_and_shows_no_secret(
+    kind: Kind, source: Source, name: str
+) -> None:
+    table = source.resolve(kind.write(ROWS, name))
+    assert pickle.loads(pickle.dumps(table)) == table
+    assert "hunter2" not in repr(table)
+
+
+def test_fingerprint_is_another_one_for_other_columns(
+    kind: Kind, source: Source, name: str
+) -> None:
+    before = source.fingerprint(kind.write(ROWS, name))
+    assert source.fingerprint(kind.write(ROWS.drop_columns("price"), name)) != before
+
+
+def test_what_is_not_there_is_not_found(kind: Kind, source: Source) -> None:
+    with pytest.raises(DatasetError) as caught:
+        source.resolve(kind.absent())
+    assert caught.value.type == "not_found"
+
+
+def _schema(table: TableSpec) -> pa.Schema:
+    assert hasattr(table, "schema")
+    schema: pa.Schema = table.schema
+    return schema
+
+
+def _sorted(found: list[dict[str, object]]) -> list[str]:
+    return sorted(map(repr, found))

@@ -1,0 +1,116 @@
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from caraway_core.errors import InvalidQueryError
+from caraway_core.sqltext import placeholders
+from tests.kit.hostile import UNCLOSED
+
+
+@pytest.mark.parametrize(
+    ("sql", "rewritten", "names"),
+    [
+        ("SELECT :a", "SELECT $a", {"a"}),
+        ("SELECT $a, $1", "SELECT $a, $1", {"a", "1"}),
+        ("SELECT ? + ?", "SELECT $1 + $2", {"1", "2"}),
+        ("SELECT ':a ? $1'", "SELECT ':a ? $1'", set()),
+        ("SELECT 'it''s :a'", "SELECT 'it''s :a'", set()),
+        ('SELECT "c:a?"', 'SELECT "c:a?"', set()),
+        ("SELECT 1 -- :a ?\n, ?", "SELECT 1 -- :a ?\n, $1", {"1"}),
+        ("SELECT /* ? :a */ 1", "SELECT /* ? :a */ 1", set()),
+        ("SELECT /* /* ? */ ' :a */ ?", "SELECT /* /* ? */ ' :a */ $1", {"1"}),
+        (r"SELECT E'\' ?', ?", r"SELECT E'\' ?', $1", {"1"}),
+        (r"SELECT '\', ?", r"SELECT '\', $1", {"1"}),
+        ("SELECT `a?`, ?", "SELECT `a?`, $1", {"1"}),
+        ("SELECT x::int, :y::int", "SELECT x::int, $y::int", {"y"}),
+        ("SELECT a[1:n], f(x):n", "SELECT a[1:n], f(x):n", set()),
+        ("SELECT $$ ? :a $$, :b", "SELECT $$ ? :a $$, $b", {"b"}),
+        ("SELECT $t$ ? $t$, ?", "SELECT $t$ ? $t$, $1", {"1"}),
+        ("SELECT ?2, ?1", "SELECT $2, $1", {"1", "2"}),
+        ("SELECT ?AS a", "SELECT $1 AS a", {"1"}),
+        ("SELECT a=:a", "SELECT a=$a", {"a"}),
+        ("SELECT a LIMIT?", "SELECT a LIMIT $1", {"1"}),
+        ("SELECT ??", "SELECT $1 $2", {"1", "2"}),
+        ("SELECT a$1, b$x$ FROM t WHERE c$x$ = ?", None, {"1"}),
+        ("SELECT $1$ ? $1$, ?", None, {"1"}),
+        (r"SELECT X'\' ?', ?", None, {"1"}),
+        (r"SELECT 1E'\' ?', ?", None, {"1"}),
+        ("SELECT R''' ' ? ''', ?", None, {"1"}),
+        ("SELECT Q'[ ' ? ]', ?", None, {"1"}),
+        ("SELECT /* /* /* /* /* */ */ */ */ ? */ ?", None, {"1"}),
+        ("SELECT /*!50 ? */", None, {"1"}),
+        ("SELECT 1 //* ? -- */", None, {"1"}),
+        ("SELECT `a``?`, ?", None, {"1"}),
+        ("SELECT `a`:b, :c", "SELECT `a`:b, $c", {"c"}),
+        ("SELECT :été", "SELECT $été", {"été"}),
+    ],
+)
+def test_placeholders_are_found_outside_of_literals_and_comments(
+    sql: str, rewritten: str | None, names: set[str]
+) -> None:
+    found = placeholders.find(sql)
+    last_mark = "$1".join(sql.rsplit("?", 1))
+    assert found.sql == (last_mark if rewritten is None else rewritten)
+    assert found.names == names
+
+
+def test_question_marks_and_names_do_not_mix() -> None:
+    with pytest.raises(InvalidQueryError, match="either \\? or named"):
+        placeholders.find("SELECT ?, $a")
+
+
+def test_missing_value_is_named() -> None:
+    with pytest.raises(InvalidQueryError, match=r"no value for parameter \$2; given: \$1\."):
+        placeholders.find("SELECT ?, ?").check({"1"})
+
+
+def test_extra_value_is_named() -> None:
+    with pytest.raises(InvalidQueryError, match=r"does not use parameter \$b; it uses \$a"):
+        placeholders.find("SELECT :a").check({"a", "b"})
+
+
+def test_values_are_keyed_by_name_or_position() -> None:
+    assert placeholders.by_name([7, 8]) == {"1": 7, "2": 8}
+    assert placeholders.by_name({"$a": 1, ":b": 2, "c": 3}) == {"a": 1, "b": 2, "c": 3}
+
+
+@given(st.text(alphabet="'\"$:?-/*ab1 \n[]()", max_size=40))
+def test_any_text_is_taken_and_rewriting_is_stable(sql: str) -> None:
+    try:
+        once = placeholders.find(sql)
+    except InvalidQueryError:
+        return
+    # What was rewritten holds only the engine's spelling, so a second pass changes nothing.
+    assert placeholders.find(once.sql).names == once.names
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_long_text_takes_no_memory_for_each_character(quote: str) -> None:
+    sql = f"SELECT {quote}{'x' * 1_000_000}{quote}"
+    tracemalloc.start()
+    try:
+        placeholders.find(sql)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10 * len(sql)
+
+
+@pytest.mark.parametrize("text", UNCLOSED)
+def test_texts_without_ends_are_read_once(text: str) -> None:
+    # Each of these took hours when its end was looked for from each of its beginnings.
+    placeholders.find(f"SELECT {text}")
+
+
+def test_long_texts_are_not_kept() -> None:
+    sql = f"SELECT '{'x' * 1_000_000}', ?"
+    tracemalloc.start()
+    try:
+        for number in range(20):
+            assert placeholders.find(f"{sql} + {number}").names == {"1"}
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < len(sql)

@@ -1,0 +1,135 @@
+"""Every wait between tries uses `caraway_core.backoff`; the other waits are named polls."""
+
+import ast
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from tests.kit import sources
+
+SLEEPS = frozenset({"sleep", "_sleep"})
+GROWING = frozenset(
+    {"delay_s", "pause_s", "wait_s", "_pause_s", "_delay_s", "failures", "attempts", "attempt",
+     "tries"}
+)  # fmt: skip
+BACKOFF = frozenset({"failed", "delay_s"})
+_SCHEDULER = "scheduler/caraway_scheduler"
+_ACCELERATION = f"{_SCHEDULER}/acceleration"
+POLLS: Mapping[str, str] = {
+    "client/caraway/queries.py:Query._poll": "a query that runs",
+    "cluster/caraway_cluster/command.py:_wait": "a process that ends",
+    "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
+    "core/caraway_core/ray_nodes/node.py:Node._group_end": "processes that end",
+    "executor/caraway_executor/engines/watching.py:Watch._run": "engine processes",
+    "executor/caraway_executor/products.py:Products._leave_late": "work that ends",
+    "executor/caraway_executor/supervisor.py:Supervisor._drain": "tasks that run",
+    "operator/caraway_operator/kube/lease.py:Election._take": "the Lease of another operator",
+    "operator/caraway_operator/kube/lease.py:Election._keep": "renewal before it expires",
+    "operator/caraway_operator/operating.py:Operator._discover": "what watches do not show",
+    "plugins/caraway_plugins/changes/postgres/slots.py:_free": "a slot that is let go of",
+    "plugins/caraway_plugins/changes/postgres/streaming.py:Stream._keep_alive": "a heartbeat",
+    f"{_ACCELERATION}/asking.py:Asking._renew_settings": "renewal before they expire",
+    f"{_ACCELERATION}/claims.py:Claim.wait": "the claim of another scheduler",
+    f"{_ACCELERATION}/claims.py:Claim.keep": "renewal before it expires",
+    f"{_ACCELERATION}/claims.py:Claim._renewed": "renewal before it expires",
+    f"{_ACCELERATION}/following.py:Following._attempt": "the claim of another scheduler",
+    f"{_ACCELERATION}/following.py:Following._hold": "renewal before it expires",
+    f"{_ACCELERATION}/keeper.py:Keeper._refresh": "jitter before a refresh",
+    f"{_ACCELERATION}/reads.py:Reads.run": "statements under way",
+    f"{_ACCELERATION}/unkept.py:Unkept.run": "files that nobody needs",
+    f"{_SCHEDULER}/dispatch/warming.py:Warmer.run": "catalogs that follow each other",
+    f"{_SCHEDULER}/jobs/foreman.py:Foreman._watching": "renewal before owners expire",
+    f"{_SCHEDULER}/jobs/sweeping.py:Sweeper.run": "jobs that expire",
+    f"{_SCHEDULER}/limits_file.py:LimitsFile.run": "a file",
+    f"{_SCHEDULER}/membership/membership.py:Membership._keep_registered": "renewal",
+    f"{_SCHEDULER}/membership/membership.py:Membership._keep_following": "wishes of others",
+    f"{_SCHEDULER}/membership/roll_call.py:RollCall.run": "executors",
+    f"{_SCHEDULER}/runtime.py:_every": "a period",
+}
+"""Each wait that follows no failure, and what it polls."""
+
+
+def waits(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """Yield each function that sleeps, and whether a back-off gives the time."""
+    found = list(sources.functions(tree))
+    for where, node in found:
+        if isinstance(node, ast.Call) and _called(node) in SLEEPS and not _is_zero(node):
+            yield where, _asks(node.args[0], [each for name, each in found if name == where])
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ""
+
+
+def _is_zero(node: ast.Call) -> bool:
+    return isinstance(node.args[0], ast.Constant) and not node.args[0].value
+
+
+def _asks(seconds: ast.expr, function: list[ast.AST]) -> bool:
+    names = {each.id for each in ast.walk(seconds) if isinstance(each, ast.Name)}
+    values = [seconds, *(value for each in function for value in _assigned(each, names))]
+    calls = (each for value in values for each in ast.walk(value) if isinstance(each, ast.Call))
+    return any(_called(each) in BACKOFF for each in calls)
+
+
+def _assigned(node: ast.AST, names: set[str]) -> Iterator[ast.expr]:
+    """Yield what is assigned to one of the names."""
+    if isinstance(node, ast.Assign):
+        targets = {each.id for one in node.targets for each in ast.walk(one)
+                   if isinstance(each, ast.Name)}  # fmt: skip
+        if targets & names:
+            yield node.value
+
+
+def growths(tree: ast.Module) -> Iterator[int]:
+    """Yield the lines that make a wait longer by hand: `2 * pause_s`, `2.0 ** failures`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Pow):
+            names = {ast.unparse(each).rpartition(".")[2] for each in (node.left, node.right)}
+            if names & GROWING and any(isinstance(each, ast.Constant)
+                                       for each in (node.left, node.right)):  # fmt: skip
+                yield node.lineno
+
+
+def _found() -> Mapping[str, bool]:
+    return {
+        f"{path}:{where}": is_backoff
+        for path, tree in sources.modules().items()
+        for where, is_backoff in waits(tree)
+    }
+
+
+def test_a_wait_is_a_back_off_or_a_poll_of_what_is_well() -> None:
+    others = {where for where, is_backoff in _found().items() if not is_backoff}
+    assert others - POLLS.keys() == set(), "ask caraway_core.backoff, or say why it is a poll"
+    assert POLLS.keys() - others == set(), "no such wait any more"
+
+
+def test_no_wait_grows_by_hand() -> None:
+    found = {f"{path}:{line}" for path, tree in sources.modules().items() for line in growths(tree)}
+    assert found == set(), "ask caraway_core.backoff"
+
+
+@pytest.mark.parametrize("text", ["min(2 * pause_s, 5)", "2.0**record.attempts", "2**attempt"])
+def test_a_wait_that_grows_by_hand_is_found(text: str) -> None:
+    assert list(growths(ast.parse(text))) == [1]
+
+
+@pytest.mark.parametrize("text", [
+    "async def f():\n    pause_s = 1\n    await asyncio.sleep(pause_s)\n    pause_s = 2 * pause_s",
+    "async def f():\n    await asyncio.sleep(_AGAIN_S)",
+    "def f(self):\n    time.sleep(min(2 ** n, 60))",
+    "async def f(self):\n    await self._sleep(1.0)",
+])  # fmt: skip
+def test_a_wait_written_by_hand_is_found(text: str) -> None:
+    assert [is_backoff for _, is_backoff in waits(ast.parse(text))] == [False]
+
+
+@pytest.mark.parametrize("text", [
+    "async def f():\n    await asyncio.sleep(again.failed())",
+    "async def f():\n    delay_s = again.failed()\n    await asyncio.sleep(delay_s)",
+    "async def f():\n    a, delay_s = 1, again.failed()\n    await asyncio.sleep(delay_s)",
+    "async def f():\n    await self._sleep(_DELAYS.delay_s(3) + asked_s)",
+])  # fmt: skip
+def test_a_back_off_is_known(text: str) -> None:
+    assert [is_backoff for _, is_backoff in waits(ast.parse(text))] == [True]

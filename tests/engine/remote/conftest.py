@@ -1,0 +1,13 @@
+"""A server for the tests of this package."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kit.postgres import Server, serving
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with serving() as server:
+        yield server

@@ -1,0 +1,138 @@
+import datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.tables import RemoteColumn
+from caraway_engine.remote import words
+from caraway_engine.remote.words import NotPushableError, Term
+
+INT = Term("i", "int", digits=19)
+TEXT = Term("s", "text")
+DOUBLE = Term("f", "double")
+TRUE = Term("b", "bool")
+MONEY = Term("n", "decimal", digits=13, scale=2)
+
+
+@pytest.mark.parametrize(
+    ("value", "sql"),
+    [
+        (True, "TRUE"),
+        (5, "(5)::int8"),
+        (-(2**63), "('-9223372036854775808')::int8"),
+        (Decimal("1.50"), "(1.50)::numeric"),
+        (Decimal("1E-7"), "(0.0000001)::numeric"),
+        ("it's", "'it''s'::text"),
+        ("a\\'; DROP TABLE t --", "'a\\''; DROP TABLE t --'::text"),
+        (1.5, "('1.5')::float8"),
+        (datetime.date(1, 2, 3), "DATE '0001-02-03'"),
+        (datetime.datetime(2020, 1, 2, 3, 4, 5, 6), "TIMESTAMP '2020-01-02 03:04:05.000006'"),
+        (
+            datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+            "TIMESTAMPTZ '2020-01-01 22:00:00+00'",
+        ),
+    ],
+)
+def test_literals(value: object, sql: str) -> None:
+    assert words.literal(value).sql == sql
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["a\0b", 2**63, None, b"x", float("nan"), float("inf"), Decimal("NaN"), [1], Decimal("1" * 39)],
+)
+def test_values_that_are_not_sent(value: object) -> None:
+    with pytest.raises(NotPushableError):
+        words.literal(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "sql"),
+    [("a", '"a"'), ('a"b', '"a""b"'), ('"; DROP TABLE t; --', '"""; DROP TABLE t; --"')],
+)
+def test_names_are_quoted(name: str, sql: str) -> None:
+    assert words.quoted(name) == sql
+
+
+def test_text_is_ordered_by_its_bytes_and_compared_by_its_index() -> None:
+    assert words.compared("lt", TEXT, words.literal("x")).sql == "(s COLLATE \"C\" < 'x'::text)"
+    assert words.compared("equal", TEXT, words.literal("x")).sql == "(s = 'x'::text)"
+    assert words.ordered(TEXT, descending=True, nulls_first=False) == (
+        's COLLATE "C" DESC NULLS LAST'
+    )
+
+
+def test_comparisons_of_doubles_take_in_nan_and_both_zeros() -> None:
+    found = words.compared("lt", DOUBLE, words.literal(0.0))
+    assert found.sql.startswith("(f <= ('0.0')::float8 OR f = 'NaN'::float8")
+    assert not found.is_exact
+    with pytest.raises(NotPushableError):
+        words.negated(found)
+    with pytest.raises(NotPushableError):
+        words.compared("not_equal", DOUBLE, words.literal(0.0))
+
+
+@pytest.mark.parametrize(
+    ("left", "right"), [(INT, TEXT), (INT, MONEY), (Term("x"), Term("y")), (DOUBLE, INT)]
+)
+def test_only_values_of_one_kind_are_compared(left: Term, right: Term) -> None:
+    with pytest.raises(NotPushableError):
+        words.compared("equal", left, right)
+
+
+@pytest.mark.parametrize("pattern", ["a\\%", "\\"])
+def test_patterns_with_an_escape_are_not_sent(pattern: str) -> None:
+    with pytest.raises(NotPushableError):
+        words.alike(TEXT, pattern)
+
+
+@pytest.mark.parametrize(
+    ("term", "to"),
+    [
+        (MONEY, pa.decimal128(15, 1)),
+        (MONEY, pa.decimal128(12, 2)),
+        (MONEY, pa.int64()),
+        (INT, pa.decimal128(10, 0)),
+        (INT, pa.string()),
+        (INT, pa.uint64()),
+        (TEXT, pa.int64()),
+        (DOUBLE, pa.decimal128(38, 2)),
+    ],
+)
+def test_casts_that_may_round_or_fail_are_not_sent(term: Term, to: pa.DataType) -> None:
+    with pytest.raises(NotPushableError):
+        words.cast(term, to)
+
+
+def test_digits_of_what_is_computed_are_known() -> None:
+    product = words.computed("multiply", MONEY, MONEY)
+    assert (product.digits, product.scale) == (26, 4)
+    total = words.computed("add", MONEY, words.cast(INT, pa.decimal128(20, 0)))
+    assert (total.digits, total.scale) == (21, 2)
+    with pytest.raises(NotPushableError):
+        words.computed("divide", MONEY, MONEY)
+
+
+def test_nothing_is_known_of_columns_that_compare_otherwise() -> None:
+    padded = words.column(RemoteColumn("c", pa.string(), is_comparable=False))
+    with pytest.raises(NotPushableError):
+        words.compared("equal", padded, words.literal("x"))
+    with pytest.raises(NotPushableError):
+        words.ordered(padded, descending=False, nulls_first=False)
+    assert words.null_test(padded, is_null=True).sql == '("c" IS NULL)'
+
+
+@pytest.mark.parametrize("options", [[], [DOUBLE], [TEXT, INT]])
+def test_lists_of_one_kind_are_sent(options: list[Term]) -> None:
+    with pytest.raises(NotPushableError):
+        words.among(TEXT, options)
+
+
+def test_what_the_driver_has_no_form_for_is_sent_as_text() -> None:
+    uuid = words.column(RemoteColumn("u", pa.string(), is_text=True))
+    assert words.sent(uuid, pa.string()) == '("u")::text'
+    items = words.column(RemoteColumn("a", pa.list_(pa.string()), is_text=True))
+    assert words.sent(items, pa.list_(pa.string())) == '("a")::text[]'
+    assert words.sent(MONEY, pa.decimal128(15, 2)) == "(n)::text"
+    assert words.sent(TRUE, pa.bool_()) == "b"

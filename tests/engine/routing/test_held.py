@@ -1,0 +1,47 @@
+from typing import Any
+
+import pytest
+
+from caraway_core.errors import PlanLostError
+from caraway_engine.routing import PlanId
+from caraway_engine.routing.held import Held, UnderWay
+
+A, B, C = map(PlanId, "abc")
+
+
+def under_way() -> UnderWay:
+    planner: Any = object()
+    return UnderWay(planner, planner, planner, {})
+
+
+def test_a_planner_is_held_until_it_is_forgotten() -> None:
+    held, kept = Held(), under_way()
+    held.begin(A)
+    held.keep(A, kept)
+    assert held.of(A) is kept
+    held.forget(A)
+    held.forget(A)
+    assert not len(held)
+    with pytest.raises(PlanLostError):
+        held.of(A)
+
+
+def test_what_is_forgotten_while_it_is_planned_is_not_kept() -> None:
+    held = Held()
+    held.begin(A)
+    with pytest.raises(PlanLostError):
+        held.of(A)
+    held.forget(A)
+    held.keep(A, under_way())
+    assert not len(held)
+
+
+def test_the_oldest_gives_way_where_there_are_too_many() -> None:
+    held = Held(most=2)
+    for plan in (A, B, C):
+        held.begin(plan)
+        held.keep(plan, under_way())
+    assert len(held) == 2
+    with pytest.raises(PlanLostError):
+        held.of(A)
+    assert held.of(B) and held.of(C)

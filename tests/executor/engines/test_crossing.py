@@ -1,0 +1,99 @@
+import pickle
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.changes import LogEntry
+from caraway_core.ids import PrincipalId, TableName
+from caraway_core.protocols.dispatch import Statement
+from caraway_core.protocols.results import ChunkInfo
+from caraway_executor.engines.crossing import Inward, Outward, RowsOut, Schemas
+from tests.kit.engine import memory, snapshot
+
+
+def crossed(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+def inward() -> Inward:
+    return Inward(lambda name: lambda viewer: pa.table({"of": [f"{name} for {viewer}"]}))
+
+
+def entry(index: int) -> LogEntry:
+    return LogEntry(ChunkInfo(index, 1, 1, f"{index}"))
+
+
+def test_of_a_catalog_only_what_changed_is_sent() -> None:
+    out, arrives = Outward(), inward()
+    one, two = memory(a=[1]), memory(a=[2])
+    first = snapshot({"t": one, "u": one, "v": "SELECT 1"})
+    before = arrives.catalog(crossed(out.catalog(first)))
+    assert list(before.tables) == ["t", "u", "v"]
+    second = out.catalog(snapshot({"t": two, "u": one}, version=2))
+    assert list(second.changed) == ["t"]
+    after = arrives.catalog(crossed(second))
+    assert list(after.tables) == ["t", "u"]
+    # What did not change is the same object, by which the engine sees that it did not.
+    assert after.tables[TableName("u")] is before.tables[TableName("u")]
+    assert after.tables[TableName("t")] == two
+
+
+def test_system_tables_are_asked_for_where_they_are_read() -> None:
+    made = Outward().catalog(snapshot({}, {"tasks": lambda _viewer: pa.table({})}))
+    arrived = inward().catalog(crossed(made))
+    content = arrived.system[TableName("tasks")](PrincipalId("p"))
+    assert content.to_pydict() == {"of": ["tasks for p"]}
+
+
+def test_statement_arrives_as_it_was() -> None:
+    statement = Statement(
+        "SELECT $1", {"1": 5}, may_write=True, writable=frozenset({TableName("t")}),
+        viewer=PrincipalId("p"), bound={TableName("t"): TableName("u")},
+    )  # fmt: skip
+    assert inward().statement(crossed(Outward().statement(statement))) == statement
+
+
+def test_of_a_log_only_new_entries_are_sent() -> None:
+    out, arrives = Outward(), inward()
+    log = (entry(1), entry(2))
+    longer, other = (*log, entry(3)), (entry(4),)
+    for logs, sent in (
+        ({"a": log}, {"a": (0, log)}),
+        ({"a": log, "b": other}, {"a": (2, ()), "b": (0, other)}),
+        ({"a": longer}, {"a": (2, longer[2:])}),
+        ({"a": other}, {"a": (0, other)}),
+        ({"a": longer}, {"a": (0, longer)}),
+        ({"a": log}, {"a": (0, log)}),
+    ):
+        made = out.logs(logs)
+        assert made == sent
+        assert arrives.logs(crossed(made)) == logs
+
+
+ROWS = {
+    "numbers": pa.table({"a": pa.array([1, None, 3])}),
+    "views": pa.table({"a": pa.array(["x" * 40, None, "y"], pa.string_view())}),
+    "dictionary": pa.table({"a": pa.array(["x", None, "x"]).dictionary_encode()}),
+    "nested": pa.table({"a": [[{"b": "x"}], None, []]}),
+    "views of dictionaries": pa.table(
+        {"a": pa.array(["x", "y"]).dictionary_encode(), "b": pa.array(["p", "q"], pa.string_view())}
+    ),
+    "no rows": pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string_view())}),
+}
+
+
+@pytest.mark.parametrize("rows", ROWS.values(), ids=list(ROWS))
+def test_rows_arrive_as_they_were(rows: pa.Table) -> None:
+    batch = (rows.to_batches() or [pa.RecordBatch.from_pylist([], schema=rows.schema)])[0]
+    out = RowsOut(batch.schema)
+    rows = Schemas().rows(batch.schema.serialize().to_pybytes())
+    arrived = rows.batch(out.body(batch), out.is_whole)
+    arrived.validate(full=True)
+    assert arrived.equals(batch)
+    assert arrived.schema == batch.schema
+
+
+def test_slice_does_not_take_along_what_it_was_cut_from() -> None:
+    wide = pa.table({"a": pa.array(["x" * 1_000] * 10_000, pa.string_view())}).to_batches()[0]
+    assert RowsOut(wide.schema).body(wide.slice(5, 1)).size < 10_000

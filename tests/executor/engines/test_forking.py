@@ -1,0 +1,118 @@
+"""A fork server that ends is replaced at once; one that always ends is replaced rarely."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from caraway_core.errors import UnavailableError
+from caraway_engine.settings import EngineSettings
+from caraway_executor.engines import forking, starting
+from caraway_executor.engines.forking import Forking
+from caraway_executor.engines.messages import EngineOptions
+from caraway_executor.engines.starting import ForkServer
+from tests.kit.clocks import Clock
+
+OPTIONS = EngineOptions(EngineSettings(1, 64 * 1024 * 1024), None, "apart")
+ENDS_AT_ONCE = "caraway_core.errors"
+"""A module that is imported and ends."""
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock(100.0)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[ForkServer]:
+    found: list[ForkServer] = []
+
+    class Counted(ForkServer):
+        def __init__(self) -> None:
+            super().__init__()
+            found.append(self)
+
+    monkeypatch.setattr(forking, "ForkServer", Counted)
+    return found
+
+
+@pytest.fixture
+def made(started: list[ForkServer], clock: Clock) -> Iterator[Forking]:
+    yield Forking(lambda _process: None, clock=clock)
+    for each in started:
+        each.close()
+
+
+def kill(server: ForkServer) -> None:
+    os.kill(server._process.pid, signal.SIGKILL)
+    server._process.wait()
+
+
+async def refused(made: Forking) -> int:
+    """Return the `Retry-After` of the refusal."""
+    with pytest.raises(UnavailableError, match="no engine process can be started") as refusal:
+        await made.fork(OPTIONS)
+    return refusal.value.retry_after_s
+
+
+@pytest.fixture
+def _ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "_FORK_SERVER", ENDS_AT_ONCE)
+
+
+@pytest.mark.usefixtures("_ends_at_once")
+async def test_a_fork_server_that_always_ends_is_not_started_for_each_statement(
+    made: Forking, started: list[ForkServer], clock: Clock
+) -> None:
+    for _ in range(20):
+        await refused(made)
+    assert len(started) == 2, "one again at once, then no more"
+    starts = []
+    for _ in range(10):
+        clock.now += 36
+        for _ in range(5):
+            await refused(made)
+        starts.append(len(started))
+    assert starts == list(range(3, 13)), "one after each pause, however long it goes on"
+    assert await refused(made) > 2, "it says when to come back"
+
+
+@pytest.mark.usefixtures("_ends_at_once")
+async def test_a_fork_server_that_works_again_is_used_at_once(
+    made: Forking, monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    for _ in range(3):
+        await refused(made)
+    monkeypatch.undo()
+    clock.now += 1
+    process = await made.fork(OPTIONS)
+    assert process.is_alive
+    made.close()
+
+
+async def test_a_fork_server_that_is_killed_is_replaced_without_a_pause(
+    made: Forking, started: list[ForkServer]
+) -> None:
+    for _ in range(3):
+        assert (await made.fork(OPTIONS)).is_alive
+        kill(started[-1])
+        await refused(made)
+    assert (await made.fork(OPTIONS)).is_alive
+    made.close()
+
+
+async def test_a_host_that_has_no_room_for_a_process_is_an_error_that_passes(
+    made: Forking, started: list[ForkServer], monkeypatch: pytest.MonkeyPatch, clock: Clock
+) -> None:
+    def full() -> ForkServer:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(forking, "ForkServer", full)
+        kill(started[0])
+        for _ in range(3):
+            await refused(made)
+    clock.now += 60
+    assert (await made.fork(OPTIONS)).is_alive
+    made.close()

@@ -1,0 +1,51 @@
+"""Processes that work on after they were stopped are told from those that have work."""
+
+from caraway_executor.calm import AfterStop
+
+AFTER_S = 2.0
+
+
+def looks(*seen: tuple[float, float, int, int], restarted_s: float = 1e9) -> list[bool]:
+    """Look at a process each second: at its processor time, its work, and how often it stopped."""
+    following = AfterStop(AFTER_S, 0.9)
+    return [
+        following.look(1 + (now_s >= restarted_s), now_s, wanted_s, active=active, stopped=stopped)
+        for now_s, wanted_s, active, stopped in seen
+    ]
+
+
+def test_process_that_works_on_after_a_stop_is_told() -> None:
+    assert looks((0, 0, 0, 1), (1, 1, 0, 1), (2, 2, 0, 1)) == [False, False, True]
+
+
+def test_process_that_rests_is_not_looked_at_until_the_next_stop() -> None:
+    rests = [(0, 0, 0, 1), (1, 0.1, 0, 1), (2, 0.2, 0, 1)]
+    # It is busy later with something that nobody stopped.
+    busy = [(3, 1.2, 0, 1), (4, 2.2, 0, 1), (5, 3.2, 0, 1), (6, 4.2, 0, 1)]
+    assert not any(looks(*rests, *busy))
+    assert looks(*rests, (3, 1.2, 0, 2), (4, 2.2, 0, 2), (5, 3.2, 0, 2))[-1]
+
+
+def test_process_with_other_work_is_judged_when_that_is_done() -> None:
+    working = [(0, 0, 1, 1), (1, 1, 1, 1), (2, 2, 2, 1), (3, 3, 1, 1)]
+    assert not any(looks(*working))
+    assert looks(*working, (4, 4, 0, 1), (5, 5, 0, 1), (6, 6, 0, 1))[-1]
+
+
+def test_process_that_was_never_told_to_stop_may_be_busy() -> None:
+    assert not any(looks((0, 0, 0, 0), (1, 1, 0, 0), (2, 2, 0, 0), (3, 3, 0, 0)))
+
+
+def test_next_process_begins_anew() -> None:
+    rests = [(0, 0, 0, 3), (1, 0.1, 0, 3), (2, 0.2, 0, 3)]
+    # It has stopped nothing, and is busy with its start.
+    starts = [(3, 0, 0, 0), (4, 1, 0, 0), (5, 2, 0, 0), (6, 3, 0, 0)]
+    assert not any(looks(*rests, *starts, restarted_s=3))
+    # Its third stop is not taken for that of the one before.
+    stops = [(7, 3, 0, 3), (8, 4, 0, 3), (9, 5, 0, 3)]
+    assert looks(*rests, *starts, *stops, restarted_s=3)[-1]
+
+
+def test_process_that_works_a_little_is_left_alone() -> None:
+    # It takes a new catalog now and then.
+    assert not any(looks((0, 0, 0, 1), (1, 0.6, 0, 1), (2, 1.2, 0, 1), (3, 1.8, 0, 1)))

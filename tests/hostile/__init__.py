@@ -1,0 +1,1 @@
+"""Statements that must hurt only themselves, run against real processes."""

@@ -1,0 +1,193 @@
+"""Watches a tree of processes while a hostile statement runs: memory, work, and other clients."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from tests.kit.ray_cluster import descendants
+
+MIB = 1024 * 1024
+MOST_BYTES = 3 * 1024 * MIB
+OF_EXECUTOR_BYTES = 512 * MIB
+ANSWERED_S = 1.0
+CALM_S = 6.0
+START_S = 20.0
+"""An executor that was ended has started by then."""
+_KILLED_BYTES = 6 * 1024 * MIB
+"""Nothing may take the memory of the machine that runs the tests."""
+_LOOK_S = 0.05
+_PROBE_S = 0.1
+_WINDOW_S = 0.5
+_CALM_CORES = 0.5
+_SHARE = 8
+"""A statement of others passes through several processes; each waits for its turn on a core."""
+_NEXT_TO_NOTHING = """
+import sys
+for line in sys.stdin:
+    sum(range(100_000))
+    print(flush=True)
+"""
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(slots=True)
+class Seen:
+    """What happened while a statement ran."""
+
+    most_bytes: int = 0
+    slowest_s: float = 0.0
+    machine_s: float = 0.0
+    """How long a process that has nothing to do with it took for next to nothing."""
+    unanswered: list[str] = field(default_factory=list)
+    was_killed: bool = False
+    calm_after_s: float = 0.0
+
+    def problems(self, *, others_wait: bool = False, executors: int = 0) -> list[str]:
+        """Say what should not have happened.
+
+        With `others_wait` other clients may be late. Executors have memory beside that of the
+        scheduler's engine; one that had to be ended takes a moment of work to start.
+        """
+        found = []
+        most_bytes = MOST_BYTES + executors * OF_EXECUTOR_BYTES
+        if self.was_killed:
+            found.append(f"it was ended by the test at {_KILLED_BYTES // MIB} MiB")
+        elif self.most_bytes > most_bytes:
+            found.append(f"its processes took {self.most_bytes // MIB} MiB")
+        if self.calm_after_s > calm_s(executors):
+            found.append(f"work went on for {self.calm_after_s:.1f} s after the answer")
+        if others_wait:
+            return found
+        if self.slowest_s > ANSWERED_S + _SHARE * self.machine_s:
+            found.append(f"another client was answered after {self.slowest_s:.1f} s")
+        if self.unanswered:
+            found.append(f"{len(self.unanswered)} answers for others: {self.unanswered[0]}")
+        return found
+
+
+class Watcher:
+    """Looks at the processes of `roots` and those below them, and asks the API as others do."""
+
+    def __init__(self, roots: Sequence[int], url: str) -> None:
+        self._roots = roots
+        self._url = url
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._seen = Seen()
+
+    def __enter__(self) -> Seen:
+        for work in (self._sample, self._probe, self._measure_machine):
+            thread = threading.Thread(target=work, daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return self._seen
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        for thread in self._threads:
+            thread.join()
+
+    def until_calm(self, most_s: float) -> None:
+        """Wait until the processes compute no more, and note how long that took."""
+        began = time.monotonic()
+        before = _seconds(tree(self._roots))
+        while (passed := time.monotonic() - began) <= most_s + _WINDOW_S:
+            self._stopping.wait(_WINDOW_S)
+            now = _seconds(tree(self._roots))
+            spent = sum(max(0.0, s - before.get(pid, 0.0)) for pid, s in now.items())
+            before = now
+            if spent < _CALM_CORES * _WINDOW_S:
+                break
+        self._seen.calm_after_s = max(0.0, passed)
+
+    def _sample(self) -> None:
+        pids: list[int] = []
+        looked_s = 0.0
+        while not self._stopping.wait(_LOOK_S):
+            if time.monotonic() - looked_s > 4 * _LOOK_S:
+                pids, looked_s = tree(self._roots), time.monotonic()
+            size = sum(map(_own_bytes, pids))
+            self._seen.most_bytes = max(self._seen.most_bytes, size)
+            if size > _KILLED_BYTES:
+                self._seen.was_killed = True
+                kill(pids)
+
+    def _measure_machine(self) -> None:
+        with subprocess.Popen(
+            [sys.executable, "-c", _NEXT_TO_NOTHING], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as other:
+            assert other.stdin is not None and other.stdout is not None
+            while not self._stopping.wait(_PROBE_S):
+                began = time.monotonic()
+                other.stdin.write(b"\n")
+                other.stdin.flush()
+                other.stdout.readline()
+                self._seen.machine_s = max(self._seen.machine_s, time.monotonic() - began)
+            other.stdin.close()
+
+    def _probe(self) -> None:
+        number = 0
+        with httpx.Client(base_url=self._url, timeout=15) as client:
+            while not self._stopping.wait(_PROBE_S):
+                number += 1
+                began = time.monotonic()
+                try:
+                    got = client.post("/v1/sql", content=f"SELECT {number} AS one")
+                    if got.status_code != 200:
+                        self._seen.unanswered.append(f"{got.status_code} {got.text[:200]}")
+                except httpx.HTTPError as exc:
+                    self._seen.unanswered.append(repr(exc)[:200])
+                self._seen.slowest_s = max(self._seen.slowest_s, time.monotonic() - began)
+
+
+def tree(roots: Iterable[int]) -> list[int]:
+    """Return processes and all that they started."""
+    return [pid for root in roots for pid in (root, *descendants(root))]
+
+
+def kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def calm_s(executors: int) -> float:
+    """Return how soon work has to end after its answer."""
+    return CALM_S + (START_S if executors else 0)
+
+
+def watched(roots: Sequence[int], url: str, act: Callable[[], None], executors: int = 0) -> Seen:
+    """Do something, and tell what happened to the processes and to others meanwhile."""
+    watcher = Watcher(roots, url)
+    with watcher as seen:
+        act()
+        watcher.until_calm(calm_s(executors))
+    return seen
+
+
+def _own_bytes(pid: int) -> int:
+    """Return what a process has of memory that it shares with no other."""
+    with contextlib.suppress(OSError, IndexError):
+        fields = Path(f"/proc/{pid}/statm").read_text().split()
+        return (int(fields[1]) - int(fields[2])) * _PAGE
+    return 0
+
+
+def _seconds(pids: Iterable[int]) -> dict[int, float]:
+    """Return the time of a core that each process has used."""
+    found = {}
+    for pid in pids:
+        with contextlib.suppress(OSError, IndexError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            found[pid] = (int(fields[11]) + int(fields[12])) / _TICKS
+    return found

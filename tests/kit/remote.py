@@ -1,0 +1,97 @@
+"""Tables of PostgreSQL for tests: made of rows, resolved as datasets are, and watched."""
+
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import csv
+
+from caraway_core.ids import TableName
+from caraway_core.protocols.remote import RemoteReader, RemoteRows
+from caraway_core.protocols.sources import SourceRequest
+from caraway_core.tables import RemoteTable
+from caraway_engine.remote import answers
+from caraway_engine.remote.words import quoted
+from caraway_plugins.sources.postgres.source import PostgresSource
+from tests.kit.postgres import Server
+
+_TYPES = {
+    pa.int16(): "smallint",
+    pa.int32(): "integer",
+    pa.int64(): "bigint",
+    pa.float32(): "real",
+    pa.float64(): "double precision",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.string(): "text",
+    pa.timestamp("us"): "timestamp",
+    pa.timestamp("us", "UTC"): "timestamptz",
+}
+
+
+def request(
+    server: Server, name: str, declared: Sequence[pa.Field] = (), **params: str
+) -> SourceRequest:
+    """Return what a dataset over a table of the server asks of its source."""
+    root = Path("/")
+    given = {**server.params, **params}
+    return SourceRequest(
+        TableName(name), "postgres", name, given, tuple(declared), "read", root, root
+    )
+
+
+def resolved(server: Server, name: str, declared: Sequence[pa.Field] = ()) -> RemoteTable:
+    """Return a table of the server as the source of a dataset does."""
+    table = PostgresSource().resolve(request(server, name, declared))
+    assert isinstance(table, RemoteTable)
+    return table
+
+
+def column_type(type_: pa.DataType) -> str | None:
+    """Return PostgreSQL's name of a type; None: it has none that holds the same values."""
+    if pa.types.is_decimal128(type_):
+        return f"numeric({type_.precision},{type_.scale})"
+    return _TYPES.get(type_)
+
+
+def load(server: Server, name: str, rows: pa.Table, key: str = "") -> None:
+    """Make a table of rows; a key is a column with different values."""
+    columns = ", ".join(f"{quoted(each.name)} {column_type(each.type)}" for each in rows.schema)
+    unique = f", PRIMARY KEY ({quoted(key)})" if key else ""
+    text = io.BytesIO()
+    csv.write_csv(rows, text, csv.WriteOptions(include_header=False))
+    text.seek(0)
+    connection = server.connect()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"CREATE TABLE {quoted(name)} ({columns}{unique})")
+            cursor.copy_expert(f"COPY {quoted(name)} FROM STDIN (FORMAT csv)", text)
+            cursor.execute(f"ANALYZE {quoted(name)}")
+    finally:
+        connection.close()
+
+
+class _Watched:
+    """A reader that notes what is sent."""
+
+    def __init__(self, reader: RemoteReader, sent: list[str]) -> None:
+        self._reader = reader
+        self._sent = sent
+
+    def read(self, table: RemoteTable, sql: str, schema: pa.Schema) -> RemoteRows:
+        self._sent.append(sql)
+        return self._reader.read(table, sql, schema)
+
+
+@contextmanager
+def watched() -> Iterator[list[str]]:
+    """Note the statements that the engine of this process sends to PostgreSQL."""
+    sent: list[str] = []
+    reader = answers.reader("postgres")
+    answers.use("postgres", _Watched(reader, sent))
+    try:
+        yield sent
+    finally:
+        answers.use("postgres", reader)

@@ -1,0 +1,28 @@
+"""The parsed source files of every component, for tests of rules that all of them follow."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+COMPONENTS = (
+    "client", "cluster", "core", "engine", "executor", "operator", "plugins", "scheduler",
+)  # fmt: skip
+
+
+@cache
+def modules() -> Mapping[str, ast.Module]:
+    """Return every module by its path from the root of the project."""
+    paths = (path for each in COMPONENTS for path in (ROOT / each).rglob("*.py"))
+    return {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in sorted(paths)}
+
+
+def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Yield each node of a module with the innermost function or class that it stands in."""
+    for child in ast.iter_child_nodes(tree):
+        name = prefix
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{prefix}.{child.name}" if prefix else child.name
+        yield name, child
+        yield from functions(child, name)
