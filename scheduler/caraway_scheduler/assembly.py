@@ -23,7 +23,7 @@ from caraway_core.protocols.engines import EngineReport
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler import engine_metrics, state
 from caraway_scheduler.acceleration import partition_listing

@@ -15,7 +15,7 @@ from caraway_core.manifest import memory
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import JoinOptions, SchedulerOptions
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler import state
 from caraway_scheduler.assembly import Backend

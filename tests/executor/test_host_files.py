@@ -13,7 +13,7 @@ from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import OwnFile, Pinned, TableCatalog
 from caraway_core.tables import FileScan, FilesTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.host_files import HostFiles
 from caraway_executor.worker import Worker
 from caraway_scheduler.dispatch import own_files

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caraway_core.ids import ExecutorId
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_executor.scheduler_engine import SchedulerEngine

@@ -20,7 +20,7 @@ from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, PrincipalId
 from caraway_core.manifest.runtime import Jobs as JobSettings
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores import folder
 from caraway_plugins.stores.redis import RedisStateStore

@@ -32,7 +32,7 @@ from caraway_core.protocols.dispatch import (
 )
 from caraway_core.protocols.state import Entry, StateStore
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.access import Principal

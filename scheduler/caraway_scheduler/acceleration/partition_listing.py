@@ -9,7 +9,7 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.tables import StoredTable
-from caraway_engine import dealing
+from caraway_engine.sharing import dealing
 from caraway_scheduler.acceleration.version import Version
 
 SCHEMA = pa.schema(

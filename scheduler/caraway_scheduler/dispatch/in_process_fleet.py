@@ -29,7 +29,7 @@ from caraway_core.protocols.fleet import (
     TaskTable,
 )
 from caraway_core.tables import StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.paging import PagedStream
 

@@ -14,7 +14,7 @@ from caraway_core.errors import ExecutionError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore

@@ -13,7 +13,7 @@ import pytest
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, StateAwayError
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore

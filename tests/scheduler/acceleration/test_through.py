@@ -6,7 +6,7 @@ import pytest
 from caraway_core.changes import Changes
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.acceleration.changing import Changeable
 from caraway_scheduler.acceleration.ingesting import Upon

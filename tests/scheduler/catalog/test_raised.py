@@ -11,7 +11,7 @@ import pytest
 
 from caraway_core.backoff import Delays
 from caraway_core.ids import ExecutorId, TableName
-from caraway_engine.registered import Registered
+from caraway_engine.sessions.registered import Registered
 from caraway_plugins.sources.files import LocalFiles
 from caraway_scheduler.acceleration import refreshing
 from caraway_scheduler.acceleration.accelerated import Accelerated

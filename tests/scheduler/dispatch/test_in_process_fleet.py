@@ -7,7 +7,7 @@ from caraway_core.errors import ExecutorLostError, InvalidQueryError, PartLostEr
 from caraway_core.ids import ExecutorId, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Input
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from caraway_scheduler.dispatch.in_process_fleet import InProcessFleet
 from tests.kit.engine import memory

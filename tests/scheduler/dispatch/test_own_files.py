@@ -7,7 +7,7 @@ import pytest
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.tables import FileScan, FilesTable, StoreSpec, TableSpec
-from caraway_engine import distribution
+from caraway_engine.sessions import distribution
 from caraway_scheduler.dispatch import own_files
 from caraway_scheduler.dispatch.own_files import OwnFiles
 from tests.kit.engine import memory

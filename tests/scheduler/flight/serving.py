@@ -13,7 +13,7 @@ from pyarrow import flight
 from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, TableName
 from caraway_core.settings import Address
 from caraway_core.tables import TableSpec
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
