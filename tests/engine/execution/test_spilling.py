@@ -13,7 +13,7 @@ from caraway_engine.execution.settings import EngineSettings
 
 HOLDS = """
 import pathlib, sys
-from caraway_engine import spilling
+from caraway_engine.execution import spilling
 folder = spilling.folder(pathlib.Path(sys.argv[1]))
 (folder / "rows.arrow").write_bytes(b"spilled")
 print(folder, flush=True)
