@@ -1,4 +1,4 @@
-"""The protocol of state stores: registrations, placement, jobs and offsets that survive restarts."""
+"""The protocol of state stores: registrations, placement, jobs and offsets that persist."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
