@@ -36,7 +36,7 @@ class Refused:
     reason: str
 
 
-class Gate:
+class SignatureGate:
     """Authenticates requests that are signed with the token or carry it.
 
     Processes sign their requests. A person behind a tunnel may send the token itself. A signed

@@ -73,7 +73,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UnderWay:
+class ActiveStatement:
     """A running statement: the catalogs that it may read, and its start time.
 
     It was planned over one of the `catalogs`, with these logs. `since_s` is in monotonic seconds.
@@ -86,7 +86,7 @@ class UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class TableWrite:
     """A statement that changes a table; `name` is the engine's name for the operation."""
 
     table: TableName
@@ -175,7 +175,7 @@ class Executor(Protocol):
         """
         ...
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan the statement and return what it would change; None if it only reads.
 
         Raises:
@@ -199,7 +199,7 @@ class Executor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StatementProgress:
     """The progress of a statement; totals grow while later stages are planned."""
 
     stages_done: int = 0
@@ -219,7 +219,7 @@ class Dispatch(Protocol):
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads.
 
         Raises:
@@ -251,11 +251,11 @@ class Dispatch(Protocol):
         """Make new statements read a version with this log; an empty log ends that."""
         ...
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         """Return the progress of a distributed statement that runs here, or None."""
         ...
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         """Return the statements whose streams are neither exhausted nor closed."""
         ...
 

@@ -12,7 +12,7 @@ _UNAUTHORIZED = PlainTextResponse(
 )
 
 
-class Access:
+class AccessGate:
     """Requires a key for `/v1` routes if keys are configured; other routes are open."""
 
     def __init__(self, app: ASGIApp, keyring: Keyring | None) -> None:
