@@ -19,7 +19,7 @@ POLLS: Mapping[str, str] = {
     "client/caraway/queries.py:Query._poll": "a query that runs",
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
-    "core/caraway_core/ray_nodes/node.py:Node._group_end": "processes that end",
+    "core/caraway_core/ray_nodes/node.py:RayNode._group_end": "processes that end",
     "executor/caraway_executor/engines/watching.py:Watch._run": "engine processes",
     "executor/caraway_executor/products.py:Products._leave_late": "work that ends",
     "executor/caraway_executor/supervisor.py:Supervisor._drain": "tasks that run",
