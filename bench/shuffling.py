@@ -28,7 +28,7 @@ from caraway_core.protocols.fleet import Input, Outcome, Part, Split, TableCatal
 from caraway_core.settings import Address
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 from caraway_engine.stages.policy import Policy
-from caraway_scheduler.dispatch.ray_fleet import RayFleet
+from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 
 _ORIGIN = "bench"
 _FACTOR = 64

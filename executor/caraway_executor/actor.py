@@ -41,8 +41,8 @@ from caraway_core.protocols.wire import InputShape, PackedPage, Standing
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
-from caraway_engine import processes
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution import processes
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import ceilings, metrics
 from caraway_executor.endings import Ending
 from caraway_executor.host_files import HostFiles

@@ -11,7 +11,7 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_core.protocols.fleet import Pinned, TableCatalog
 from caraway_core.tables import TableSpec
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.host_files import HostFiles
 from caraway_executor.local import LocalExecutor

@@ -22,7 +22,7 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_core.tables import StoredTable
-from caraway_engine.held import Chunk
+from caraway_engine.rows.held import Chunk
 from caraway_engine.stored import Wanted
 from caraway_executor.fresh import FreshChunks
 from caraway_executor.mapped import MappedChunks

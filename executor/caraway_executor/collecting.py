@@ -8,7 +8,7 @@ import pyarrow as pa
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Split
-from caraway_engine import plain, splitting
+from caraway_engine.rows import plain, splitting
 from caraway_executor.room import Place
 
 _CHUNK_BYTES = 64 * 1024 * 1024

@@ -3,7 +3,7 @@
 import weakref
 
 from caraway_core.protocols.dispatch import CatalogSnapshot
-from caraway_engine.sessions import Session
+from caraway_engine.sessions.sessions import Session
 
 
 class Kept:

@@ -26,13 +26,13 @@ from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import MemoryTable, StoredTable
-from caraway_engine import processes
-from caraway_engine.contexts import Pools, quoted
-from caraway_engine.held import Chunk
-from caraway_engine.sessions import Session
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution import processes
+from caraway_engine.execution.contexts import Pools, quoted
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.execution.streams import EngineStream
+from caraway_engine.rows.held import Chunk
+from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import ChunksAwayError, Version, Wanted
-from caraway_engine.streams import EngineStream
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.engines.causes import RunsApartError, RunsInMainError
 from caraway_executor.kept_sessions import Kept

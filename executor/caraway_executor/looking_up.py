@@ -10,9 +10,9 @@ import pyarrow as pa
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
-from caraway_engine.held import Chunks
-from caraway_engine.lookups import Lookup
-from caraway_engine.sessions import Session
+from caraway_engine.rows.held import Chunks
+from caraway_engine.sessions.lookups import Lookup
+from caraway_engine.sessions.sessions import Session
 from caraway_engine.stored import Version
 
 Start = Callable[[Callable[[], list[pa.RecordBatch]]], Awaitable[list[pa.RecordBatch]]]

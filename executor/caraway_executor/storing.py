@@ -15,7 +15,7 @@ from caraway_core.protocols import storing
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_core.protocols.storing import StoredChunk, StoreOrder
-from caraway_engine import plain
+from caraway_engine.rows import plain
 from caraway_executor.chunking import Chunk, Chunker, Gathering, PartitionChunker
 
 _WRITES = 3

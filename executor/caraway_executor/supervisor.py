@@ -16,7 +16,7 @@ from caraway_core.protocols.wire import Standing
 from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
 from caraway_core.settings import Address
 from caraway_core.suspects import End
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import ceilings
 from caraway_executor.actor import ENDING, ActorFailedError, Keeper
 from caraway_executor.calm import AfterStop

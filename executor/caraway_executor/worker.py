@@ -26,7 +26,7 @@ from caraway_core.protocols.fleet import (
     TaskTable,
 )
 from caraway_core.tables import StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.catalogs import Catalogs
 from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors

@@ -9,20 +9,20 @@ from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.signatures import Gate
 from caraway_scheduler import readiness
-from caraway_scheduler.acceleration.ingesting import Ingest
+from caraway_scheduler.acceleration.changes.ingesting import Ingest
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from caraway_scheduler.acceleration.service import Accelerations
-from caraway_scheduler.acceleration.through import SourceDispatch
-from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.jobs.protocol import JobDesk
-from caraway_scheduler.limits import InForce
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.queries.service import QueryService
-from caraway_scheduler.tallies import Tallies
+from caraway_serving.access import Keyring
+from caraway_serving.limits import InForce
+from caraway_serving.tallies import Tallies
 
 ConnectionStatus = Literal["Ready", "Initializing", "Disabled", "Error"]
 

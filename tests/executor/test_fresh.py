@@ -9,7 +9,7 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.storing import answer_schema
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stored import Wanted
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.fresh import FreshChunks

@@ -16,7 +16,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.tables import Keys, Lookup, StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_executor.looking_up import RowsStream
 from tests.kit.changes import bucketed, logged

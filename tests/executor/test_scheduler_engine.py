@@ -11,8 +11,8 @@ from caraway_core.errors import CatalogMovedError, ShuttingDownError, TableNotFo
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement, ViewFacts, Write
 from caraway_core.protocols.fleet import Pinned
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Here, PlanId, Question, Staged, Whole, Workers
-from caraway_engine.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.engines.planner import IsolatedPlanner
 from tests.kit.engine import memory, snapshot

@@ -16,7 +16,7 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Piece, Share, Task
 from caraway_core.tables import StoredTable, TableSpec
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stored import Version, Wanted
 from caraway_executor import chunks
 from caraway_executor.chunks import KeptChunks

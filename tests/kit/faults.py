@@ -7,8 +7,8 @@ from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Input, Outcome, Task
 from caraway_core.tables import StoredTable
-from caraway_engine.settings import EngineSettings
-from caraway_scheduler.dispatch.in_process_fleet import InProcessFleet
+from caraway_engine.execution.settings import EngineSettings
+from tests.kit.in_process_fleet import InProcessFleet
 
 Happening = Callable[[ExecutorId, Task], Awaitable[None]]
 

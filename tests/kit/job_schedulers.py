@@ -32,16 +32,16 @@ from caraway_core.protocols.dispatch import (
 )
 from caraway_core.protocols.state import Entry, StateStore
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.access import Principal
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_scheduler.history import spans
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.jobs.model import Job, JobRequest
 from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
 from caraway_scheduler.jobs.owners import TTL_S
+from caraway_serving import spans
+from caraway_serving.access import Principal
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot

@@ -21,21 +21,21 @@ from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.dispatch import UnderWay
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_scheduler.acceleration import making
-from caraway_scheduler.acceleration import refresh_events as events
-from caraway_scheduler.acceleration.backoff import Retries
-from caraway_scheduler.acceleration.feed import Feed
-from caraway_scheduler.acceleration.freshness import Freshness
-from caraway_scheduler.acceleration.head import Head, Subject
-from caraway_scheduler.acceleration.ingesting import Whence
-from caraway_scheduler.acceleration.keeper import Keeper
-from caraway_scheduler.acceleration.making import Stored
-from caraway_scheduler.acceleration.recipes import Recipe
-from caraway_scheduler.acceleration.reloading import Plan
-from caraway_scheduler.acceleration.schedule import Timetable
-from caraway_scheduler.acceleration.upkeep import Upkeep
-from caraway_scheduler.acceleration.version import Part
-from caraway_scheduler.acceleration.versions import Versions
+from caraway_scheduler.acceleration.changes.feed import Feed
+from caraway_scheduler.acceleration.changes.ingesting import Whence
+from caraway_scheduler.acceleration.recipes.recipes import Recipe
+from caraway_scheduler.acceleration.refresh import refresh_events as events
+from caraway_scheduler.acceleration.refresh.backoff import Retries
+from caraway_scheduler.acceleration.refresh.keeper import Keeper
+from caraway_scheduler.acceleration.refresh.reloading import Plan
+from caraway_scheduler.acceleration.refresh.schedule import Timetable
+from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
+from caraway_scheduler.acceleration.versions import making
+from caraway_scheduler.acceleration.versions.freshness import Freshness
+from caraway_scheduler.acceleration.versions.head import Head, Subject
+from caraway_scheduler.acceleration.versions.making import Stored
+from caraway_scheduler.acceleration.versions.version import Part
+from caraway_scheduler.acceleration.versions.versions import Versions
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore
 
 NAME = TableName("orders")

@@ -14,10 +14,10 @@ from caraway_core import manifest as manifests
 from caraway_core.data_directory import DataDirectory
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import Statement
-from caraway_scheduler import app, assembly
-from caraway_scheduler.assembly import Backend
+from caraway_scheduler.composition import app, assembly
+from caraway_scheduler.composition.assembly import Backend
 from caraway_scheduler.services import Services
-from caraway_scheduler.tallies import Tallies
+from caraway_serving.tallies import Tallies
 from tests.kit.engine_processes import fork_server
 
 BASE = "http://caraway.test"

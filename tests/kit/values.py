@@ -18,8 +18,8 @@ from caraway_core.protocols.dispatch import (
 )
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
-from caraway_engine.settings import EngineSettings
 from caraway_engine.stages import Measured, StageGraph
 from caraway_executor.local import LocalExecutor
 from caraway_executor.scheduler_engine import SchedulerEngine

@@ -14,11 +14,11 @@ from typing import Any
 
 from datafusion import LogicalPlan, SessionContext
 
-from caraway_engine import plan_nodes
 from caraway_engine.known_faults import columns, joining, scopes, syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
-from caraway_engine.plan_nodes import HiddenError, Node
+from caraway_engine.statements import plan_nodes
+from caraway_engine.statements.plan_nodes import HiddenError, Node
 
 _NOTHING: frozenset[str] = frozenset()
 _PADDED = {"Left": (1,), "Right": (0,), "Full": (0, 1)}

@@ -12,7 +12,6 @@ from datafusion import DataFrame, LogicalPlan, SessionContext
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.sqltext import comments
-from caraway_engine import bounds
 from caraway_engine.known_faults import (
     combined,
     constants,
@@ -34,6 +33,7 @@ from caraway_engine.known_faults.constants import Believed
 from caraway_engine.known_faults.schemas import KnownSchemas
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree
+from caraway_engine.statements import bounds
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ the name of its table before the statement is planned again.
 from collections.abc import Iterator
 
 from caraway_core.errors import InvalidQueryError
-from caraway_engine import engine_messages
+from caraway_engine.errors import engine_messages
 from caraway_engine.known_faults import joining, scopes, syntax
 from caraway_engine.known_faults.joining import Relation
 from caraway_engine.known_faults.scopes import Scope, Types

@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 import pyarrow as pa
 
-from caraway_engine.engine_messages import OVERFLOW
+from caraway_engine.errors.engine_messages import OVERFLOW
 from caraway_engine.known_faults import ranges, scopes, syntax
 from caraway_engine.known_faults.scopes import Scope, Types
 from caraway_engine.known_faults.syntax import Tree

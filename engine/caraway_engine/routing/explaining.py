@@ -1,10 +1,10 @@
 """EXPLAIN of a statement that runs in stages: what is foreseen, and its words."""
 
 from caraway_core.tables import TableSpec
-from caraway_engine import dealing, pruning
-from caraway_engine.pruning import Facts
 from caraway_engine.routing.decisions import Described
 from caraway_engine.routing.held import UnderWay
+from caraway_engine.sharing import dealing, pruning
+from caraway_engine.sharing.pruning import Facts
 from caraway_engine.stages import Measured, StageGraph
 from caraway_engine.stages.planner import Planner
 

@@ -5,11 +5,13 @@ from weakref import WeakKeyDictionary
 
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import StoredTable, TableSpec
-from caraway_engine import dealing, distribution, entries, lookups
-from caraway_engine.lookups import Lookup
 from caraway_engine.routing.decisions import LookedUp
 from caraway_engine.routing.protocol import Workers
-from caraway_engine.sessions import Session
+from caraway_engine.rows import entries
+from caraway_engine.sessions import distribution, lookups
+from caraway_engine.sessions.lookups import Lookup
+from caraway_engine.sessions.sessions import Session
+from caraway_engine.sharing import dealing
 from caraway_engine.stages import Cluster, TableFacts
 
 _Dealt = tuple[tuple[ExecutorId, ...], Mapping[str, tuple[ExecutorId, ...]]]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from caraway_core.errors import PlanLostError
 from caraway_core.ids import TableName
 from caraway_core.tables import TableSpec
-from caraway_engine.distribution import Analysis
 from caraway_engine.routing.protocol import PlanId
+from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.stages import StageGraph
 from caraway_engine.stages.planner import Planner
 

@@ -10,7 +10,6 @@ from caraway_core.errors import InvalidQueryError, NotDistributableError, OutOfM
 from caraway_core.ids import CatalogVersion
 from caraway_core.sqltext import explained
 from caraway_core.tables import MemoryTable
-from caraway_engine.distribution import Analysis
 from caraway_engine.routing import explaining, sharing_out
 from caraway_engine.routing.decisions import (
     Decision,
@@ -24,7 +23,8 @@ from caraway_engine.routing.decisions import (
 from caraway_engine.routing.facts import CatalogFacts
 from caraway_engine.routing.held import Held, UnderWay
 from caraway_engine.routing.protocol import PlanId, Question
-from caraway_engine.sessions import Session
+from caraway_engine.sessions.distribution import Analysis
+from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages import Measured, StageGraph
 from caraway_engine.stages.planner import Planner
 

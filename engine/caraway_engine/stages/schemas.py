@@ -7,7 +7,7 @@ import pyarrow as pa
 from substrait.algebra_pb2 import Rel
 from substrait.type_pb2 import Type
 
-from caraway_engine.plain import plain_type
+from caraway_engine.rows.plain import plain_type
 
 
 class Schemas(Protocol):

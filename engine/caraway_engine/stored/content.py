@@ -13,11 +13,12 @@ from caraway_core.partitions import hashing
 from caraway_core.partitions.keys import Bucket
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
-from caraway_engine import dealing, entries, held, keyed
-from caraway_engine.held import Chunks
-from caraway_engine.keyed import Sought
-from caraway_engine.lineages import Lineage
-from caraway_engine.merging import Merged
+from caraway_engine.rows import entries, held, keyed
+from caraway_engine.rows.held import Chunks
+from caraway_engine.rows.keyed import Sought
+from caraway_engine.rows.lineages import Lineage
+from caraway_engine.rows.merging import Merged
+from caraway_engine.sharing import dealing
 from caraway_engine.stored import making
 from caraway_engine.stored.turns import Turns
 from caraway_engine.stored.wanted import Wanted

@@ -12,9 +12,9 @@ from datafusion.catalog import Table
 from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
-from caraway_engine import dealing
-from caraway_engine.held import Chunks
-from caraway_engine.shares import ListedFile
+from caraway_engine.rows.held import Chunks
+from caraway_engine.sharing import dealing
+from caraway_engine.sharing.shares import ListedFile
 from caraway_engine.stored.content import Clock, Content
 from caraway_engine.stored.views import View
 from caraway_engine.stored.wanted import Wanted

@@ -9,9 +9,9 @@ import pyarrow as pa
 from datafusion.catalog import Table
 
 from caraway_core.changes import Log
-from caraway_engine.held import Chunks
-from caraway_engine.lineages import Lineage
-from caraway_engine.merging import Merged
+from caraway_engine.rows.held import Chunks
+from caraway_engine.rows.lineages import Lineage
+from caraway_engine.rows.merging import Merged
 from caraway_engine.stored import making
 from caraway_engine.stored.content import Content, Rows
 from caraway_engine.stored.wanted import ChunksAwayError, Wanted, check_present

@@ -22,7 +22,7 @@ from caraway_executor.engines.messages import EngineOptions
 from caraway_executor.engines.starting import ForkServer
 
 if TYPE_CHECKING:
-    from caraway_engine.settings import EngineSettings
+    from caraway_engine.execution.settings import EngineSettings
 
 _APART = 0.5
 

@@ -12,7 +12,7 @@ from caraway_core.settings import LogFormat
 
 if TYPE_CHECKING:
     # The serving process has no engine.
-    from caraway_engine.settings import EngineSettings
+    from caraway_engine.execution.settings import EngineSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,17 +21,17 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys
 from caraway_plugins.changes import registry as schema_registries
 from caraway_plugins.changes.target import ChangeTarget
-from caraway_scheduler.acceleration import plans
-from caraway_scheduler.acceleration.changing import Changeable
-from caraway_scheduler.acceleration.feed import Feed
-from caraway_scheduler.acceleration.following import Following
-from caraway_scheduler.acceleration.head import Head
-from caraway_scheduler.acceleration.ingesting import Ingest, StreamStoppedError, Upon
-from caraway_scheduler.acceleration.keeper import Keeper
-from caraway_scheduler.acceleration.reloading import Plan
-from caraway_scheduler.acceleration.repairing import Repairing
-from caraway_scheduler.acceleration.snapshotting import Snapshotting
-from caraway_scheduler.acceleration.upkeep import Upkeep
+from caraway_scheduler.acceleration.changes.changing import Changeable
+from caraway_scheduler.acceleration.changes.feed import Feed
+from caraway_scheduler.acceleration.changes.following import Following
+from caraway_scheduler.acceleration.changes.ingesting import Ingest, StreamStoppedError, Upon
+from caraway_scheduler.acceleration.refresh import plans
+from caraway_scheduler.acceleration.refresh.keeper import Keeper
+from caraway_scheduler.acceleration.refresh.reloading import Plan
+from caraway_scheduler.acceleration.upkeep.repairing import Repairing
+from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
+from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
+from caraway_scheduler.acceleration.versions.head import Head
 
 logger = logging.getLogger(__name__)
 _BUCKETS = 8

@@ -14,13 +14,15 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError, DatasetError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.tasks import Tasks
-from caraway_scheduler.acceleration import overrides, statements, wishes
-from caraway_scheduler.acceleration import refresh_events as events
 from caraway_scheduler.acceleration.accelerated import Accelerated
-from caraway_scheduler.acceleration.making import Maker
-from caraway_scheduler.acceleration.refreshing import RefreshRefusedError
-from caraway_scheduler.acceleration.statements import RefreshSql
-from caraway_scheduler.acceleration.versions import Versions
+from caraway_scheduler.acceleration.recipes import statements
+from caraway_scheduler.acceleration.recipes.statements import RefreshSql
+from caraway_scheduler.acceleration.refresh import overrides
+from caraway_scheduler.acceleration.refresh import refresh_events as events
+from caraway_scheduler.acceleration.refresh.refreshing import RefreshRefusedError
+from caraway_scheduler.acceleration.versions import wishes
+from caraway_scheduler.acceleration.versions.making import Maker
+from caraway_scheduler.acceleration.versions.versions import Versions
 
 GRACE_S = 5.0
 """How long others leave a refresh to the scheduler that it was asked of."""

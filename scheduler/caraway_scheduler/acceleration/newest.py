@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_scheduler.acceleration.accelerated import Accelerated
-from caraway_scheduler.acceleration.freshness import Freshness, Mentions, Read
+from caraway_scheduler.acceleration.versions.freshness import Freshness, Mentions, Read
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
 

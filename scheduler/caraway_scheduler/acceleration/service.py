@@ -25,23 +25,24 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
-from caraway_scheduler.acceleration import partition_listing, plans
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
 from caraway_scheduler.acceleration.asking import Asking
-from caraway_scheduler.acceleration.changing import Changeable
-from caraway_scheduler.acceleration.counting import Counting
-from caraway_scheduler.acceleration.head import Head
-from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Upon, Whence
-from caraway_scheduler.acceleration.keeper import Keeper
-from caraway_scheduler.acceleration.making import Maker, Stored
+from caraway_scheduler.acceleration.changes.changing import Changeable
+from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
 from caraway_scheduler.acceleration.newest import Newest
-from caraway_scheduler.acceleration.refreshing import Refreshes, status
-from caraway_scheduler.acceleration.snapshots import SnapshotStore
-from caraway_scheduler.acceleration.snapshotting import OnFailure, Snapshotting
-from caraway_scheduler.acceleration.through import Sources
-from caraway_scheduler.acceleration.unkept import Unkept
-from caraway_scheduler.acceleration.version import Version
-from caraway_scheduler.acceleration.versions import Versions, name_in
+from caraway_scheduler.acceleration.passthrough.through import Sources
+from caraway_scheduler.acceleration.refresh import plans
+from caraway_scheduler.acceleration.refresh.counting import Counting
+from caraway_scheduler.acceleration.refresh.keeper import Keeper
+from caraway_scheduler.acceleration.refresh.refreshing import Refreshes, status
+from caraway_scheduler.acceleration.upkeep.snapshots import SnapshotStore
+from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
+from caraway_scheduler.acceleration.upkeep.unkept import Unkept
+from caraway_scheduler.acceleration.versions import partition_listing
+from caraway_scheduler.acceleration.versions.head import Head
+from caraway_scheduler.acceleration.versions.making import Maker, Stored
+from caraway_scheduler.acceleration.versions.version import Version
+from caraway_scheduler.acceleration.versions.versions import Versions, name_in
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.history.tasks import TaskRecord

@@ -17,13 +17,14 @@ from caraway_core.ids import TableName
 from caraway_core.outcomes import Kind
 from caraway_plugins.changes import decoding
 from caraway_plugins.changes.target import ChangeTarget
-from caraway_scheduler.acceleration import requests as applied_requests
-from caraway_scheduler.acceleration.ingesting import ChangesRefusedError, Ingest
+from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Ingest
 from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
-from caraway_scheduler.api import bodies, dataset_names, errors, scopes
+from caraway_scheduler.acceleration.versions import requests as applied_requests
+from caraway_scheduler.api import app_state, dataset_names
 from caraway_scheduler.api.cdc_documentation import INGEST
-from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.services import Services
+from caraway_serving import bodies, errors, scopes
+from caraway_serving.errors import RefusedError
 
 router = APIRouter(tags=["Datasets"])
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ _DECODING = asyncio.Semaphore(2)
 @router.post("/v1/datasets/{name}/cdc", **INGEST)
 async def ingest(request: Request, name: Name) -> Response:
     """Apply change events to a dataset, all of them or none; they are durable when it answers."""
-    services = scopes.services(request)
+    services = app_state.services(request)
     try:
         if not scopes.principal(request).may_write:
             raise RefusedError(403, "change events need a key that ends in :rw")

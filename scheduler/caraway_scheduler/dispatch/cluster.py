@@ -34,12 +34,12 @@ from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import following
 from caraway_scheduler.dispatch.asking import Answer, Asking
 from caraway_scheduler.dispatch.diagnosing import Diagnoses
+from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.following import KnownLogs
 from caraway_scheduler.dispatch.loading import Loader
 from caraway_scheduler.dispatch.local_engine import LocalEngine
 from caraway_scheduler.dispatch.lookups import LookupRunner
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
 from caraway_scheduler.dispatch.quarantine import Quarantine
 from caraway_scheduler.dispatch.running import ATTEMPTS, Ran

@@ -11,12 +11,13 @@ from caraway_core.errors import InvalidQueryError, QueryForbiddenError
 from caraway_core.ids import JobId
 from caraway_core.sqltext import writing
 from caraway_engine import formats
-from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.api.queries import submissions
 from caraway_scheduler.flight import statuses
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.jobs.model import Job, Manifest
+from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.protocol import JobDesk
+from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_serving.errors import RefusedError
 
 DESCRIPTIONS: Mapping[str, str] = {
     "SubmitAsyncQuery": (
@@ -103,7 +104,7 @@ _ACTIONS: Mapping[str, _Action] = {
 }
 
 
-async def _manifest(desk: JobDesk, job: Job) -> Manifest:
+async def _manifest(desk: JobDesk, job: Job) -> StoredAnswer:
     match job.status:
         case "PENDING" | "RUNNING":
             raise statuses.NotFinished(

@@ -6,14 +6,13 @@ from typing import Protocol
 
 from pyarrow import flight
 
-from caraway_scheduler import limits
-from caraway_scheduler.access import ANONYMOUS, Principal
 from caraway_scheduler.flight import identities, statuses
 from caraway_scheduler.flight.identities import Headers, Identities
-from caraway_scheduler.history import spans
-from caraway_scheduler.limits import InForce
 from caraway_scheduler.queries.service import QueryRequest
-from caraway_scheduler.tallies import Tallies
+from caraway_serving import limits, spans
+from caraway_serving.access import ANONYMOUS, Principal
+from caraway_serving.limits import InForce
+from caraway_serving.tallies import Tallies
 
 KEY = "caller"
 _AGENT_HEADERS = ("x-spice-user-agent", "user-agent")

@@ -11,7 +11,7 @@ from pyarrow import flight
 from caraway_core import outcomes
 from caraway_core.errors import CarawayError
 from caraway_core.outcomes import Kind
-from caraway_scheduler.history.spans import Span
+from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)
 # gRPC sends messages as trailers, percent-encoded and once more in base64; clients refuse

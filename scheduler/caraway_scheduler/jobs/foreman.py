@@ -10,8 +10,6 @@ from dataclasses import replace
 from caraway_core import tasks as background
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
-from caraway_scheduler.history import spans
-from caraway_scheduler.history.spans import Span
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Held, Job, JobProgress
@@ -21,6 +19,8 @@ from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.runner import JobRunner, Run, now
 from caraway_scheduler.jobs.tallies import JobTallies
+from caraway_serving import spans
+from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)
 ROUND_S = 1.5

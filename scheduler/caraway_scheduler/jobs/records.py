@@ -15,7 +15,8 @@ from caraway_core.errors import CarawayError, JobConflictError
 from caraway_core.ids import JobId, PrincipalId
 from caraway_core.protocols.state import Entry, StateStore
 from caraway_scheduler.jobs import codec
-from caraway_scheduler.jobs.model import Held, Job, JobProgress, JobRequest, Manifest
+from caraway_scheduler.jobs.model import Held, Job, JobProgress, JobRequest
+from caraway_scheduler.queries.storing import StoredAnswer
 
 JOBS = "jobs/"
 PROGRESS_TTL_S = 30.0
@@ -144,12 +145,12 @@ class JobRecords:
             return first
         raise _restless(where)
 
-    async def write_manifest(self, job: Job, manifest: Manifest, ttl_s: float) -> None:
+    async def write_manifest(self, job: Job, manifest: StoredAnswer, ttl_s: float) -> None:
         """Store what the answer of this epoch of the job consists of."""
         _check(job.job_id)
         await self._write(_MANIFESTS + job.result_key, codec.encode_manifest(manifest), ttl_s)
 
-    async def manifest(self, job: Job) -> Manifest | None:
+    async def manifest(self, job: Job) -> StoredAnswer | None:
         _check(job.job_id)
         entry = await self._store.get(_MANIFESTS + job.result_key)
         return codec.decode_manifest(entry.value) if entry else None

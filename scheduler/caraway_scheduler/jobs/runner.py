@@ -33,13 +33,14 @@ from caraway_core.protocols.storing import (
 )
 from caraway_core.sqltext import writing
 from caraway_core.tables import ResultPlace
-from caraway_scheduler.history import spans
-from caraway_scheduler.history.spans import Span
 from caraway_scheduler.jobs import failures, states
 from caraway_scheduler.jobs.committing import Committer
-from caraway_scheduler.jobs.model import Held, Job, JobError, JobProgress, Manifest, Totals
+from caraway_scheduler.jobs.model import Held, Job, JobError, JobProgress, Totals
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.queries import storing
+from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_serving import spans
+from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)
 CatalogView = Callable[[], tuple[CatalogVersion, frozenset[TableName]]]
@@ -147,7 +148,7 @@ class JobRunner:
             return await self._fail(run, error)
         return await self._succeed(run, manifest)
 
-    async def _in_time(self, run: Run) -> Manifest:
+    async def _in_time(self, run: Run) -> StoredAnswer:
         timeout_s = run.job.request.timeout_s
         if timeout_s is None:
             return await self._persistently(run)
@@ -163,7 +164,7 @@ class JobRunner:
                 raise
         raise failures.timed_out(timeout_s)
 
-    async def _persistently(self, run: Run) -> Manifest:
+    async def _persistently(self, run: Run) -> StoredAnswer:
         """Store the answer, anew when executors are lost, and waiting while there are none."""
         cuts, again, began_s = 0, Backoff(_DELAYS), time.monotonic()
         cause: CarawayError
@@ -194,7 +195,7 @@ class JobRunner:
             run.waits_for = outcomes.cause(cause)
             await asyncio.sleep(delay_s)
 
-    async def _store(self, run: Run) -> Manifest:
+    async def _store(self, run: Run) -> StoredAnswer:
         job, request = run.job, run.job.request
         run.query_id, run.chunks = new_query_id(), []
         run.waits_for = ""
@@ -239,7 +240,7 @@ class JobRunner:
                     "runtime.scheduler.state_location to an object store or a shared folder"
                 ) from exc
 
-    async def _succeed(self, run: Run, manifest: Manifest) -> Job | None:
+    async def _succeed(self, run: Run, manifest: StoredAnswer) -> Job | None:
         totals = Totals(
             sum(chunk.row_count for chunk in manifest.chunks),
             sum(chunk.size_bytes for chunk in manifest.chunks),
@@ -249,7 +250,7 @@ class JobRunner:
         await self._write_manifest(job, manifest)
         return await self._commit(run, job)
 
-    async def _write_manifest(self, job: Job, manifest: Manifest) -> None:
+    async def _write_manifest(self, job: Job, manifest: StoredAnswer) -> None:
         ttl_s = _MANIFESTS_KEPT * self._kept_s
         again = Backoff(_DELAYS)
         while True:

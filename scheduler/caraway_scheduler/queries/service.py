@@ -12,16 +12,16 @@ from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import CatalogVersion, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Dispatch, Statement
 from caraway_engine import formats
-from caraway_scheduler.access import Principal
-from caraway_scheduler.history import spans
-from caraway_scheduler.history.spans import Span
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries import active, texts
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.answers import Answer, CachedRows, CacheStatus, LiveRows
 from caraway_scheduler.queries.cache import CacheKey, ResultsCache
-from caraway_scheduler.tallies import Tallies
+from caraway_serving import spans
+from caraway_serving.access import Principal
+from caraway_serving.spans import Span
+from caraway_serving.tallies import Tallies
 
 _LONGEST_OUTPUT = 8_192
 _Number = TypeVar("_Number", int, float)

@@ -10,8 +10,8 @@ from caraway_core.changes import Log, LogEntry, Op
 from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import Keys, ResultPlace, StoredTable
-from caraway_engine import lineages
-from caraway_engine.held import Chunk
+from caraway_engine.rows import lineages
+from caraway_engine.rows.held import Chunk
 from caraway_engine.stored import Version
 from tests.kit.changes import changed
 from tests.kit.deadlines import until

@@ -6,7 +6,7 @@ from caraway_core.manifest import document, loading
 from caraway_operator.manifests import configs
 from caraway_operator.manifests.wanted import Wanted
 from caraway_operator.spec.limits import LimitsSpec
-from caraway_scheduler import limits as scheduler_limits
+from caraway_serving import limits as scheduler_limits
 from tests.operator.manifests.clusters import EVERYTHING, made, pod, wanted
 
 

@@ -13,9 +13,9 @@ import pytest
 from caraway_core.errors import CarawayError
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_plugins.stores.sqlite import errors as sqlite_errors
-from caraway_scheduler.acceleration import upkeep
-from caraway_scheduler.acceleration.head import Head
-from caraway_scheduler.acceleration.making import Maker
+from caraway_scheduler.acceleration.upkeep import upkeep
+from caraway_scheduler.acceleration.versions.head import Head
+from caraway_scheduler.acceleration.versions.making import Maker
 from tests.kit.deadlines import eventually
 from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
 from tests.kit.runtime import Running, running

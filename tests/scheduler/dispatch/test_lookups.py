@@ -8,7 +8,7 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.tables import Keys, Lookup, StoredTable
-from caraway_engine import dealing
+from caraway_engine.sharing import dealing
 from caraway_engine.stages import Policy
 from tests.kit.clusters import InProcessCluster, in_process_cluster
 from tests.kit.stored import parted

@@ -8,7 +8,7 @@ import pytest
 
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import Keys
-from caraway_engine.held import Chunk
+from caraway_engine.rows.held import Chunk
 from caraway_engine.stored import Version, Wanted
 from tests.kit.clusters import in_process_cluster
 from tests.kit.stored import parted

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from caraway_core.ids import PrincipalId
-from caraway_scheduler.access import ANONYMOUS
 from caraway_scheduler.flight import readings
 from caraway_scheduler.flight.readings import Reading, WaitingRoom
-from caraway_scheduler.history import spans
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
+from caraway_serving import spans
+from caraway_serving.access import ANONYMOUS
 from tests.scheduler.flight.serving import serving
 
 MILLION = "SELECT value FROM generate_series(1, 1000000)"

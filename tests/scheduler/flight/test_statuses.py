@@ -12,7 +12,7 @@ from pyarrow import flight
 from caraway_core import errors
 from caraway_core.outcomes import Kind
 from caraway_scheduler.flight import statuses
-from caraway_scheduler.history import spans
+from caraway_serving import spans
 from tests.kit.engine import memory
 from tests.scheduler.flight.serving import KEYS, bearer, command, headers, query, serving
 

@@ -8,9 +8,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from caraway_core.errors import CarawayError
-from caraway_scheduler.api import errors
-from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.jobs.model import JobStatus
+from caraway_serving import errors
+from caraway_serving.errors import RefusedError
 
 P = ParamSpec("P")
 

@@ -13,9 +13,9 @@ from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_engine.formats import Encoder
-from caraway_scheduler.api import streaming
 from caraway_scheduler.api.queries.answers import Reading
-from caraway_scheduler.api.streaming import BodySender, Form
+from caraway_serving import streaming
+from caraway_serving.streaming import BodySender, Form
 
 logger = logging.getLogger(__name__)
 

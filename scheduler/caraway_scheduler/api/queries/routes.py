@@ -11,15 +11,16 @@ from caraway_core.errors import InvalidQueryError, UnavailableError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine import formats
 from caraway_engine.formats import Encoder
-from caraway_scheduler.api import bodies, negotiation, scopes, streaming
-from caraway_scheduler.api.errors import RefusedError
-from caraway_scheduler.api.negotiation import STORED_TYPES
+from caraway_scheduler.api import app_state
 from caraway_scheduler.api.queries import answers, documentation, documents, errors, submissions
 from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
-from caraway_scheduler.api.streaming import Form
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.protocol import MOST_WAIT_S, JobDesk
+from caraway_serving import bodies, negotiation, scopes, streaming
+from caraway_serving.errors import RefusedError
+from caraway_serving.negotiation import STORED_TYPES
+from caraway_serving.streaming import Form
 
 router = APIRouter(tags=["Asynchronous queries"])
 _MOST_LISTED = 10_000
@@ -37,7 +38,7 @@ async def submit(request: Request) -> Response:
     """Take a query, and answer at once with its id; it runs on whether or not anybody waits."""
     desk = _desk(request)
     key = submissions.idempotency_key(request.headers.get("idempotency-key"))
-    body = await bodies.read(request, scopes.services(request).max_body_bytes)
+    body = await bodies.read(request, app_state.services(request).max_body_bytes)
     wanted = submissions.parse(body, request.headers.get("content-type"))
     job = await desk.submit(scopes.principal(request), wanted, scopes.span(request), key)
     return JSONResponse(documents.submitted(job), 202)
@@ -181,7 +182,7 @@ async def _stored(
 
 
 def _form(request: Request, content_type: str) -> Form:
-    services = scopes.services(request)
+    services = app_state.services(request)
     counts = services.tallies.query_returned_bytes
 
     def count_bytes(sent: int) -> None:
@@ -195,7 +196,7 @@ def _form(request: Request, content_type: str) -> Form:
 
 
 def _desk(request: Request) -> JobDesk:
-    desk = scopes.services(request).jobs
+    desk = app_state.services(request).jobs
     if desk is None:
         raise UnavailableError("asynchronous queries are still initializing; retry in a moment")
     return desk

@@ -7,9 +7,9 @@ from typing import Any
 from caraway_core.errors import JobNotFoundError
 from caraway_core.ids import JobId
 from caraway_core.sqltext import placeholders
-from caraway_scheduler.api import bodies
-from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.jobs.model import JobRequest
+from caraway_serving import bodies
+from caraway_serving.errors import RefusedError
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")

@@ -10,10 +10,10 @@ from starlette.types import Receive, Scope, Send
 from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_engine import formats
-from caraway_scheduler.api import streaming
-from caraway_scheduler.api.negotiation import Choice, Coding
-from caraway_scheduler.api.streaming import BodySender, Form
 from caraway_scheduler.queries.answers import Answer, CachedRows, LiveRows
+from caraway_serving import streaming
+from caraway_serving.negotiation import Choice, Coding
+from caraway_serving.streaming import BodySender, Form
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from caraway_scheduler.api.errors import RefusedError
 from caraway_scheduler.api.queries import submissions
+from caraway_serving.errors import RefusedError
 from tests.scheduler.api.queries.serving import serving
 
 
