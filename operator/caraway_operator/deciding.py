@@ -13,10 +13,10 @@ from caraway_operator.kube.kinds import Object, Ref, ref
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.pods import TEMPLATE_HASH, PodView, SetView, Trouble
 from caraway_operator.progress import Progress
+from caraway_operator.resources.cluster import ClusterSpec
 from caraway_operator.scaling import draining
 from caraway_operator.scaling.draining import Drain
 from caraway_operator.scheduler_link import ExecutorView
-from caraway_operator.spec.cluster import ClusterSpec
 
 COMPONENTS = (EXECUTOR, SCHEDULER, HEAD, STATE)
 _KINDS = frozenset({"StatefulSet", "Deployment"})

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from caraway_operator.kube.kinds import Object
-from caraway_operator.spec import quantities
+from caraway_operator.resources import quantities
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from caraway_operator.kube.kinds import Object
-from caraway_operator.spec import parsing
-from caraway_operator.spec.limits import UNLIMITED, LimitsSpec, ResourceLimits
+from caraway_operator.resources import parsing
+from caraway_operator.resources.limits import UNLIMITED, LimitsSpec, ResourceLimits
 
 Key = tuple[str, str]
 """Namespace and name."""

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from caraway_operator import naming
 from caraway_operator.manifests import sizing
-from caraway_operator.spec import quantities
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.spec.limits import UNLIMITED, LimitsSpec, ResourceLimits
-from caraway_operator.spec.pods import Executor, Pods, Resources, Scheduler
-from caraway_operator.spec.problems import SpecProblem
+from caraway_operator.resources import quantities
+from caraway_operator.resources.cluster import ClusterSpec
+from caraway_operator.resources.limits import UNLIMITED, LimitsSpec, ResourceLimits
+from caraway_operator.resources.pods import Executor, Pods, Resources, Scheduler
+from caraway_operator.resources.problems import SpecProblem
 
 _Pods = TypeVar("_Pods", bound=Pods)
 

@@ -11,7 +11,7 @@ from caraway_operator.kube.kinds import Object, Ref
 from caraway_operator.manifests import Wanted, meta
 from caraway_operator.manifests import objects as build
 from caraway_operator.remembering import Remembered
-from caraway_operator.spec import declared, parsing
+from caraway_operator.resources import declared, parsing
 from caraway_operator.status import Facts
 
 _SOURCES_S = 45.0

@@ -32,9 +32,9 @@ from caraway_operator.naming import EXECUTOR, SCHEDULER
 from caraway_operator.progress import Progress
 from caraway_operator.reading import FRESH_S, Read, Reader
 from caraway_operator.remembering import Remembered
+from caraway_operator.resources.cluster import ClusterSpec
 from caraway_operator.sampling import Sampler
 from caraway_operator.scheduler_link import ExecutorView, Link, LinkError, Target
-from caraway_operator.spec.cluster import ClusterSpec
 from caraway_operator.status import Facts
 from caraway_operator.writing import Written, write
 

@@ -9,10 +9,10 @@ from caraway_operator.manifests import Wanted
 from caraway_operator.naming import EXECUTOR, HEAD, SCHEDULER, STATE
 from caraway_operator.progress import Progress
 from caraway_operator.remembering import Remembered
+from caraway_operator.resources.cluster import ClusterSpec
 from caraway_operator.scaling import autoscaling
 from caraway_operator.scaling.autoscaling import Bounds
 from caraway_operator.scheduler_link import Link, LinkError, Target
-from caraway_operator.spec.cluster import ClusterSpec
 from caraway_operator.status import Facts
 
 EVERY_S = 15.0

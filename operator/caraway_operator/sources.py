@@ -18,7 +18,7 @@ from caraway_operator.kube import carrying, errors, planning
 from caraway_operator.kube.client import Kube
 from caraway_operator.kube.kinds import CONFIG_MAP, SECRET, Object, Ref, ref
 from caraway_operator.manifests import Wanted, secrets
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.resources.cluster import ClusterSpec
 from caraway_operator.tls import Pair
 
 _TOKEN_BYTES = 32

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from caraway_operator.manifests import Wanted, objects
-from caraway_operator.spec import declared, quantities
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.resources import declared, quantities
+from caraway_operator.resources.cluster import ClusterSpec
 from tests.kit import helm
 
 NO_OPERATOR = {"operator": {"enabled": False}}

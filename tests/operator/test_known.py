@@ -1,6 +1,6 @@
 from caraway_operator.known import Known, gone, strictest
 from caraway_operator.kube.kinds import Object
-from caraway_operator.spec.limits import LimitsSpec, ResourceLimits
+from caraway_operator.resources.limits import LimitsSpec, ResourceLimits
 
 
 def cluster(name: str, created: str, organization: str | None = None, version: str = "1") -> Object:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from caraway_operator import limits
 from caraway_operator.manifests import sizing
-from caraway_operator.spec import quantities
-from caraway_operator.spec.limits import LimitsSpec
+from caraway_operator.resources import quantities
+from caraway_operator.resources.limits import LimitsSpec
 from tests.operator.manifests.clusters import spec
 
 COMPONENTS = ("head", "scheduler", "executor", "state")

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from caraway_operator.kube.kinds import CLUSTER, LIMITS, STATEFUL_SET
-from caraway_operator.spec import crd
+from caraway_operator.resources import crd
 from tests.operator.looking import Bench, bench
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from caraway_operator.spec import quantities
+from caraway_operator.resources import quantities
 
 # What tells the elements of a list apart, where the API merges lists by it.
 _KEYS = ("name", "mountPath", "containerPort", "uid", "ip", "topologyKey", "type")

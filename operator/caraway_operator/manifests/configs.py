@@ -6,8 +6,8 @@ from typing import Any
 from caraway_operator import naming
 from caraway_operator.manifests.meta import Object, metadata
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec import yaml_text
-from caraway_operator.spec.declared import API_KEYS_STORE, RESULT_STORE, params_of
+from caraway_operator.resources import yaml_text
+from caraway_operator.resources.declared import API_KEYS_STORE, RESULT_STORE, params_of
 
 _NOTICE = "# Written by the operator; edit the CarawayCluster instead.\n"
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from caraway_operator.manifests import sizing
 from caraway_operator.manifests.meta import Object, keyed
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Pods, Probes, Resources, merged
+from caraway_operator.resources.pods import Pods, Probes, Resources, merged
 
 _HANDLERS = {"exec", "grpc", "httpGet", "tcpSocket"}
 SECURITY: Object = {

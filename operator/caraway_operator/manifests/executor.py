@@ -5,7 +5,7 @@ from caraway_operator.manifests import containers, pod, processes, sizing, volum
 from caraway_operator.manifests.meta import Object
 from caraway_operator.manifests.sizing import Shares
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Resources
+from caraway_operator.resources.pods import Resources
 
 _MARGIN_S = 30
 

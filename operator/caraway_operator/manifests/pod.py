@@ -4,7 +4,7 @@ from caraway_operator import naming
 from caraway_operator.manifests import accounts, secrets
 from caraway_operator.manifests.meta import Object, all_labels, checksum, keyed
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Pods
+from caraway_operator.resources.pods import Pods
 
 USER = 10001
 MANIFEST_CHECKSUM = f"{naming.GROUP}/manifest-checksum"

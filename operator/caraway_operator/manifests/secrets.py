@@ -8,7 +8,7 @@ from caraway_operator import naming
 from caraway_operator.manifests import meta
 from caraway_operator.manifests.meta import Object, metadata
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Pods
+from caraway_operator.resources.pods import Pods
 
 
 def token(wanted: Wanted, value: str) -> Object:

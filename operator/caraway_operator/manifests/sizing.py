@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from caraway_operator import naming
 from caraway_operator.manifests.meta import Object
-from caraway_operator.spec import quantities
-from caraway_operator.spec.pods import Resources
+from caraway_operator.resources import quantities
+from caraway_operator.resources.pods import Resources
 
 STORE = "store"
 DEFAULTS = {

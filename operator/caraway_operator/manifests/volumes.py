@@ -3,9 +3,9 @@
 from caraway_operator import naming
 from caraway_operator.manifests.meta import Object
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec import quantities
-from caraway_operator.spec.declared import API_KEYS_STORE, RESULT_STORE
-from caraway_operator.spec.pods import Storage
+from caraway_operator.resources import quantities
+from caraway_operator.resources.declared import API_KEYS_STORE, RESULT_STORE
+from caraway_operator.resources.pods import Storage
 
 _READABLE = 0o440
 _DATA = "data"

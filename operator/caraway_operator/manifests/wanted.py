@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.spec.declared import Declared
-from caraway_operator.spec.limits import LimitsSpec
+from caraway_operator.resources.cluster import ClusterSpec
+from caraway_operator.resources.declared import Declared
+from caraway_operator.resources.limits import LimitsSpec
 
 SERVICE_MONITOR, POD_MONITOR = "ServiceMonitor", "PodMonitor"
 

@@ -4,7 +4,7 @@ from caraway_operator import naming
 from caraway_operator.manifests import volumes
 from caraway_operator.manifests.meta import Object, metadata
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.pods import Storage
+from caraway_operator.resources.pods import Storage
 
 REVISIONS = 3
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from caraway_operator.manifests import Wanted, objects
 from caraway_operator.manifests.meta import Object
-from caraway_operator.spec import declared, parsing
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.resources import declared, parsing
+from caraway_operator.resources.cluster import ClusterSpec
 
 MANIFEST: dict[str, Any] = {"version": "v2", "kind": "Caraway", "name": "app"}
 EVERYTHING: dict[str, Any] = {

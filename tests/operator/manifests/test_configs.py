@@ -5,7 +5,7 @@ from typing import Any
 from caraway_core.manifest import document, loading
 from caraway_operator.manifests import configs
 from caraway_operator.manifests.wanted import Wanted
-from caraway_operator.spec.limits import LimitsSpec
+from caraway_operator.resources.limits import LimitsSpec
 from caraway_serving import limits as scheduler_limits
 from tests.operator.manifests.clusters import EVERYTHING, made, pod, wanted
 

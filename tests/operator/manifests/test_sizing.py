@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_operator.manifests import sizing
-from caraway_operator.spec.pods import Resources
+from caraway_operator.resources.pods import Resources
 
 MINIMUM_STORE_MIB = 80
 

@@ -10,7 +10,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from caraway_operator.spec import crd, declared, parsing, quantities
+from caraway_operator.resources import crd, declared, parsing, quantities
 from tests.operator.manifests.clusters import EVERYTHING, MANIFEST
 
 ROOT = Path(__file__).parents[3]
@@ -43,7 +43,7 @@ def rules(node: dict[str, Any]) -> list[dict[str, str]]:
 def test_the_chart_carries_what_the_models_say() -> None:
     for name, text in crd.files().items():
         assert (CHART / name).read_text() == text, (
-            "write them anew: python -m caraway_operator.spec.crd charts/caraway/crds"
+            "write them anew: python -m caraway_operator.resources.crd charts/caraway/crds"
         )
     assert {file.name for file in CHART.iterdir()} == set(crd.files())
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from caraway_operator.spec.base import Section, rules
+from caraway_operator.resources.base import Section, rules
 
 UNLIMITED = -1
 _Count = Annotated[int, Field(ge=UNLIMITED, le=2_000_000_000)]

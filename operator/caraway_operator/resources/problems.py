@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from caraway_operator import naming
-from caraway_operator.spec import quantities
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.spec.pods import Resources
+from caraway_operator.resources import quantities
+from caraway_operator.resources.cluster import ClusterSpec
+from caraway_operator.resources.pods import Resources
 
 MINIMUM_MEMORY_MIB = {
     naming.HEAD: 512,

@@ -1,4 +1,4 @@
-"""The reference of all fields. `python -m caraway_operator.spec.reference PAGE` writes it."""
+"""The reference of all fields. `python -m caraway_operator.resources.reference PAGE` writes it."""
 
 import json
 import sys
@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from caraway_operator import naming
-from caraway_operator.spec import crd, quantities
-from caraway_operator.spec.pods import Pods
-from caraway_operator.spec.schemas import structural
+from caraway_operator.resources import crd, quantities
+from caraway_operator.resources.pods import Pods
+from caraway_operator.resources.schemas import structural
 
-MARK = "<!-- Made by python -m caraway_operator.spec.reference; edit what is above. -->\n"
+MARK = "<!-- Made by python -m caraway_operator.resources.reference; edit what is above. -->\n"
 _COMPONENTS = (naming.HEAD, naming.SCHEDULER, naming.EXECUTOR, naming.STATE)
 _HEADER = "| Field | Type | Default | Meaning |\n|---|---|---|---|\n"
 

@@ -1,7 +1,7 @@
 from typing import Any
 
-from caraway_operator.spec import declared
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.resources import declared
+from caraway_operator.resources.cluster import ClusterSpec
 from tests.operator.manifests.clusters import spec
 
 FROM: dict[str, Any] = {"manifestFrom": {"configMap": {"name": "shop", "key": "app.yaml"}}}

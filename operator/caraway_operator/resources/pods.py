@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from caraway_operator.spec.base import (
+from caraway_operator.resources.base import (
     Annotations,
     Labels,
     Object,

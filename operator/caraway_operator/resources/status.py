@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from caraway_operator.spec.base import Object, Section, as_tuple
+from caraway_operator.resources.base import Object, Section, as_tuple
 
 Phase = Literal[
     "Pending",

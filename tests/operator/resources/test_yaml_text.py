@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_core.manifest import document
-from caraway_operator.spec import yaml_text
+from caraway_operator.resources import yaml_text
 
 
 def read(text: str) -> Any:

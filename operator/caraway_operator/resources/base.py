@@ -13,7 +13,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from caraway_operator.spec import quantities
+from caraway_operator.resources import quantities
 
 Rule = dict[str, str]
 """A CEL rule: `rule`, `message`, and where it helps `fieldPath`."""

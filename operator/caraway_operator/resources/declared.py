@@ -8,9 +8,9 @@ from typing import Any
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.manifest import Manifest, document, loading, param_rules
 from caraway_operator import naming
-from caraway_operator.spec import contents, yaml_text
-from caraway_operator.spec.cluster import ClusterSpec, ResultStore
-from caraway_operator.spec.problems import SpecProblem
+from caraway_operator.resources import contents, yaml_text
+from caraway_operator.resources.cluster import ClusterSpec, ResultStore
+from caraway_operator.resources.problems import SpecProblem
 
 API_KEYS_STORE = "caraway_api_keys"
 RESULT_STORE = "caraway_result_store"

@@ -4,7 +4,7 @@ import pytest
 
 from caraway_operator import naming
 from caraway_operator.manifests import sizing
-from caraway_operator.spec import problems, reference
+from caraway_operator.resources import problems, reference
 
 PAGE = Path(__file__).parents[3] / "docs/reference/kubernetes.md"
 
@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[3] / "docs/reference/kubernetes.md"
 def test_the_page_has_every_field_as_the_models_have_it() -> None:
     written = PAGE.read_text()
     assert written == reference.page(written), (
-        f"write it anew: python -m caraway_operator.spec.reference {PAGE.name}"
+        f"write it anew: python -m caraway_operator.resources.reference {PAGE.name}"
     )
 
 

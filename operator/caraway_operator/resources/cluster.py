@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
-from caraway_operator.spec.base import (
+from caraway_operator.resources.base import (
     Annotations,
     ConfigMapKey,
     Labels,
@@ -20,7 +20,7 @@ from caraway_operator.spec.base import (
     as_tuple,
     rules,
 )
-from caraway_operator.spec.pods import Executor, Head, Image, Scheduler, State
+from caraway_operator.resources.pods import Executor, Head, Image, Scheduler, State
 
 HostName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9*.:_-]+$")]
 # It names a file in the pod as well.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_operator.spec import quantities
+from caraway_operator.resources import quantities
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from typing import Any
 import jsonschema
 
 from caraway_operator import status
-from caraway_operator.spec import crd
-from caraway_operator.spec.status import ClusterStatus
+from caraway_operator.resources import crd
+from caraway_operator.resources.status import ClusterStatus
 from caraway_operator.status import Facts
 
 SCHEMA: dict[str, Any] = crd.cluster()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][

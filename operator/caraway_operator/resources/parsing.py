@@ -6,10 +6,10 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from caraway_operator.spec import problems
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.spec.limits import LimitsSpec
-from caraway_operator.spec.problems import SpecProblem
+from caraway_operator.resources import problems
+from caraway_operator.resources.cluster import ClusterSpec
+from caraway_operator.resources.limits import LimitsSpec
+from caraway_operator.resources.problems import SpecProblem
 
 Model = TypeVar("Model", bound=BaseModel)
 

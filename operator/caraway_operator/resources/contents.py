@@ -11,7 +11,7 @@ from typing import Any
 import sqloxide
 
 from caraway_core.manifest.references import ALL_STORES
-from caraway_operator.spec.cluster import ClusterSpec
+from caraway_operator.resources.cluster import ClusterSpec
 
 Found = tuple[tuple[str | int, ...], str]
 """A place in the manifest, and what is wrong there."""

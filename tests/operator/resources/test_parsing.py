@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from caraway_operator.spec import parsing
+from caraway_operator.resources import parsing
 
 MANIFEST = {"manifest": {"name": "app"}}
 

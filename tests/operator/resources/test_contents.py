@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from caraway_operator.spec import declared
+from caraway_operator.resources import declared
 from tests.operator.looking import bench
 from tests.operator.manifests.clusters import spec
 

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions, made of the models. `python -m caraway_operator.spec.crd DIR`."""
+"""The CustomResourceDefinitions, made of the models. `python -m caraway_operator.resources.crd DIR`."""
 
 import sys
 from pathlib import Path
@@ -8,10 +8,10 @@ import yaml
 from pydantic import BaseModel
 
 from caraway_operator import naming
-from caraway_operator.spec.cluster import ClusterSpec
-from caraway_operator.spec.limits import LimitsSpec
-from caraway_operator.spec.schemas import structural
-from caraway_operator.spec.status import ClusterStatus
+from caraway_operator.resources.cluster import ClusterSpec
+from caraway_operator.resources.limits import LimitsSpec
+from caraway_operator.resources.schemas import structural
+from caraway_operator.resources.status import ClusterStatus
 
 # The path is what users see in front of the message; without one they see `<nil>`.
 _NAME_RULES = [
