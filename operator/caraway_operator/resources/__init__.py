@@ -1,4 +1,4 @@
-"""What users write: `CarawayCluster` and `CarawayLimits` as checked values, and their CRDs.
+"""The custom resources `CarawayCluster` and `CarawayLimits`: models, checks, CRDs and reference.
 
-Values and rules only: no Kubernetes API, no objects that are made of them.
+Values and rules only. Sends no requests and builds no objects.
 """

@@ -1,4 +1,4 @@
-"""What every section shares, and the kinds of values that fields hold."""
+"""The base class of all sections, and the types of their fields."""
 
 from typing import Annotated, Any
 
@@ -16,14 +16,14 @@ from pydantic.alias_generators import to_camel
 from caraway_operator.resources import quantities
 
 Rule = dict[str, str]
-"""A CEL rule: `rule`, `message`, and where it helps `fieldPath`."""
+"""A CEL rule with the keys `rule`, `message` and, optionally, `fieldPath`."""
 
 
-class Section(BaseModel):
-    """A mapping with known keys, in camelCase where they are written.
+class SpecSection(BaseModel):
+    """A mapping with known keys in camelCase.
 
-    Keys that are not known are dropped, as the API server drops them: an object that an older or
-    newer version of the CRD let in must not stop the operator.
+    Unknown keys are dropped, as the API server drops them. An object that an older or newer version
+    of the CRD accepted must not stop the operator.
     """
 
     model_config = ConfigDict(
@@ -37,14 +37,14 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_empty(cls, content: Any) -> Any:
-        """A key without a value counts as absent, as the API server has it."""
+        """Drop keys without a value, as the API server does."""
         if not isinstance(content, dict):
             return content
         return {key: value for key, value in content.items() if value is not None}
 
 
 def rules(*found: Rule) -> dict[str, Any]:
-    """Return what a model's `json_schema_extra` says about its CEL rules."""
+    """Return the `json_schema_extra` of a model with these CEL rules."""
     return {"x-kubernetes-validations": list(found)}
 
 
@@ -56,12 +56,12 @@ def _quantity(value: object) -> object:
 
 
 def as_tuple(value: object) -> object:
-    """Let a list, as JSON has it, be the frozen thing that a model holds."""
+    """Convert a JSON list to a tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def _preserved(kind: str, max_items: int | None = None) -> WithJsonSchema:
-    """The schema of what Kubernetes itself checks, once it is part of a pod."""
+    """Return the schema of a value that Kubernetes checks itself when it is part of a pod."""
     any_object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     if kind == "object":
         return WithJsonSchema(any_object)
@@ -79,7 +79,7 @@ Quantity = Annotated[
         }
     ),
 ]
-"""`500m`, `2`, `4Gi`; written as a text or as a whole number."""
+"""`500m`, `2` or `4Gi`, as a string or as an integer."""
 
 
 def _size(text: str) -> str:
@@ -92,10 +92,12 @@ Size = Annotated[
     Field(pattern=quantities.PATTERN, max_length=quantities.MAX_LENGTH),
     AfterValidator(_size),
 ]
-"""The size of a volume, a text, so that CEL can compare the old one with the new one."""
+"""The size of a volume. A string, so that CEL can compare the old with the new size."""
 
-Object = Annotated[dict[str, Any], _preserved("object")]
-Objects = Annotated[tuple[dict[str, Any], ...], BeforeValidator(as_tuple), _preserved("array", 64)]
+JsonObject = Annotated[dict[str, Any], _preserved("object")]
+JsonObjects = Annotated[
+    tuple[dict[str, Any], ...], BeforeValidator(as_tuple), _preserved("array", 64)
+]
 
 Text = Annotated[str, Field(min_length=1, max_length=1024)]
 Path = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -109,14 +111,14 @@ Annotations = Annotated[dict[str, Annotated[str, Field(max_length=65536)]], Fiel
 Seconds = Annotated[int, Field(ge=0, le=86400)]
 
 
-class SecretKey(Section):
+class SecretKey(SpecSection):
     """One key of a Secret in the cluster's namespace."""
 
     name: ObjectName = Field(description="Name of the Secret.")
     key: KeyName = Field(description="Key in the Secret.")
 
 
-class ConfigMapKey(Section):
+class ConfigMapKey(SpecSection):
     """One key of a ConfigMap in the cluster's namespace."""
 
     name: ObjectName = Field(description="Name of the ConfigMap.")

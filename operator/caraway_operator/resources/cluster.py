@@ -1,4 +1,4 @@
-"""What a `CarawayCluster` says."""
+"""The spec of a `CarawayCluster`."""
 
 import re
 from typing import Annotated, Literal
@@ -8,22 +8,28 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from caraway_operator.resources.base import (
     Annotations,
     ConfigMapKey,
+    JsonObject,
+    JsonObjects,
     Labels,
-    Object,
     ObjectName,
-    Objects,
     Path,
     SecretKey,
-    Section,
+    SpecSection,
     StoreName,
     Text,
     as_tuple,
     rules,
 )
-from caraway_operator.resources.pods import Executor, Head, Image, Scheduler, State
+from caraway_operator.resources.pods import (
+    ExecutorSpec,
+    HeadSpec,
+    ImageSpec,
+    SchedulerSpec,
+    StateSpec,
+)
 
 HostName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9*.:_-]+$")]
-# It names a file in the pod as well.
+# Also the name of a file in the pod.
 ParamName = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$")]
 Cidr = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
 
@@ -37,99 +43,105 @@ def _without_password(url: str) -> str:
     return url
 
 
-class ManifestFrom(Section):
-    """Where the manifest is, if it is not written here."""
+class ManifestFrom(SpecSection):
+    """The source of a manifest that is not inline."""
 
     config_map: ConfigMapKey = Field(description="A ConfigMap in the cluster's namespace.")
 
 
-class SecretMount(Section):
-    """A Secret whose keys the manifest refers to as `${NAME:KEY}`, and as `${secrets:KEY}`."""
+class SecretMount(SpecSection):
+    """A Secret whose keys the manifest refers to as `${NAME:KEY}` or `${secrets:KEY}`."""
 
     name: StoreName = Field(description="Name of the secret store.")
     secret_name: ObjectName = Field(description="Name of the Secret.")
 
 
-class ApiKey(SecretKey):
-    """An API key, from a Secret."""
+class ApiKeySpec(SecretKey):
+    """An API key from a Secret."""
 
-    access: Literal["ro", "rw"] = Field(default="ro", description="Whether it may write.")
+    access: Literal["ro", "rw"] = Field(
+        default="ro", description="Read-only (`ro`) or read-write (`rw`) access."
+    )
 
 
-class Auth(Section):
-    """Who may call."""
+class AuthSpec(SpecSection):
+    """Authentication of clients."""
 
-    api_keys: Annotated[tuple[ApiKey, ...], Field(max_length=64), BeforeValidator(as_tuple)] = (
+    api_keys: Annotated[tuple[ApiKeySpec, ...], Field(max_length=64), BeforeValidator(as_tuple)] = (
         Field(
             default=(),
-            description="Keys, beside those of the manifest; without any, anyone may call.",
+            description="API keys in addition to those of the manifest. Without any key, "
+            "authentication is off.",
         )
     )
 
 
-class Token(Section):
-    """The secret that the cluster's processes show to each other."""
+class TokenSpec(SpecSection):
+    """The token by which the cluster's processes authenticate to each other."""
 
     secret_name: ObjectName | None = Field(
-        default=None, description="A Secret with the key `token`; one is made, if not given."
+        default=None, description="A Secret with the key `token`. Created by default."
     )
 
 
-class Tls(Section):
-    """TLS of the HTTP and Flight ports."""
+class TlsSpec(SpecSection):
+    """TLS for the HTTP and Flight ports."""
 
     enabled: bool = Field(default=False, description="Serve TLS.")
     secret_name: ObjectName | None = Field(
         default=None,
-        description="A Secret with `tls.crt` and `tls.key`; the operator makes one, signed by a "
-        "CA of the cluster, if not given.",
+        description="A Secret with `tls.crt` and `tls.key`. By default, the operator creates one "
+        "that is signed by a CA of the cluster.",
     )
     dns_names: Annotated[tuple[HostName, ...], Field(max_length=32), BeforeValidator(as_tuple)] = (
-        Field(default=(), description="Further names in the certificate that the operator makes.")
+        Field(default=(), description="Additional names in the certificate of the operator.")
     )
 
 
-class Redis(Section):
-    """A Redis or Valkey that is there already, for the state of schedulers and head."""
+class RedisSpec(SpecSection):
+    """An existing Redis or Valkey for the state of schedulers and head."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             {
                 "rule": "!(has(self.url) && has(self.urlFrom))",
-                "message": "url and urlFrom exclude each other",
+                "message": "url and urlFrom are mutually exclusive",
             },
             {
                 "rule": "has(self.url) || has(self.urlFrom)",
-                "message": "one of url and urlFrom is needed",
+                "message": "one of url and urlFrom is required",
             },
-            # Not a pattern of the field: the API server would show the URL, password included.
+            # Not a pattern of the field: the API server would quote the URL with its password.
             {
                 "rule": rf"!has(self.url) || self.url.matches('{_REDIS_URL}')",
                 "message": "url must be redis://HOST:PORT or rediss://HOST:PORT without a "
-                "password; one with a password belongs into a Secret, which urlFrom names",
+                "password; put a URL with a password into a Secret, and refer to it in urlFrom",
             },
         )
     )
 
     url: Annotated[Text, AfterValidator(_without_password)] | None = Field(
         default=None,
-        description="Its URL, without a password. Clusters that share one need a `?prefix=NAME`.",
+        description="URL without a password. Clusters that share a Redis need a `?prefix=NAME`.",
     )
     url_from: SecretKey | None = Field(
-        default=None, description="A Secret with its URL, which may hold a password."
+        default=None, description="A Secret with the URL, which may contain a password."
     )
 
 
 class SecretParam(SecretKey):
-    """A parameter whose value is in a Secret."""
+    """A parameter with its value in a Secret."""
 
     param: ParamName = Field(description="Name of the parameter.")
 
 
-class ResultStore(Section):
-    """Where answers of jobs and accelerated datasets are kept, instead of the state's volume."""
+class ResultStoreSpec(SpecSection):
+    """Storage for results of jobs and for accelerated datasets, instead of the state's volume."""
 
-    url: Path = Field(description="`s3://`, `gs://` or `abfss://`, or a folder mounted everywhere.")
+    url: Path = Field(
+        description="A URL with `s3://`, `gs://` or `abfss://`, or a directory that is mounted in "
+        "all pods."
+    )
     params: Annotated[dict[str, Text], Field(max_length=64)] = Field(
         default_factory=dict, description="Parameters of the object store."
     )
@@ -138,140 +150,145 @@ class ResultStore(Section):
     ] = Field(default=(), description="Parameters from Secrets.")
 
 
-class Service(Section):
-    """How users reach the cluster.
+class ServiceSpec(SpecSection):
+    """The Service for clients.
 
-    The Service of the cluster's name is always a ClusterIP. Another type makes a second one,
-    `<cluster>-public`, which leaves the metrics port out.
+    The Service with the cluster's name always has the type ClusterIP. For another type, a second
+    Service `<cluster>-public` is created, without the metrics port.
     """
 
     type: Literal["ClusterIP", "NodePort", "LoadBalancer"] = Field(
-        default="ClusterIP", description="Type of the Service for users."
+        default="ClusterIP", description="Type of the Service for clients."
     )
     annotations: Annotations = Field(
-        default_factory=dict, description="Annotations of the Service for users."
+        default_factory=dict, description="Annotations of the Service for clients."
     )
-    labels: Labels = Field(default_factory=dict, description="Labels of the Service for users.")
+    labels: Labels = Field(default_factory=dict, description="Labels of the Service for clients.")
     load_balancer_class: Text | None = Field(
         default=None, description="Class of the load balancer."
     )
     load_balancer_source_ranges: Annotated[
         tuple[Cidr, ...], Field(max_length=64), BeforeValidator(as_tuple)
-    ] = Field(default=(), description="Networks that the load balancer lets in.")
+    ] = Field(default=(), description="Networks from which the load balancer accepts clients.")
     external_traffic_policy: Literal["Cluster", "Local"] | None = Field(
-        default=None, description="Whether clients' addresses are kept (`Local`)."
+        default=None, description="`Local` preserves the addresses of clients."
     )
 
 
-class Network(Section):
-    """Who may talk to whom."""
+class NetworkSpec(SpecSection):
+    """NetworkPolicies of the cluster."""
 
-    policies: bool = Field(default=True, description="Make NetworkPolicies.")
-    clients: Objects | None = Field(
+    policies: bool = Field(default=True, description="Create NetworkPolicies.")
+    clients: JsonObjects | None = Field(
         default=None,
-        description="Who may use HTTP and Flight (networking/v1 NetworkPolicyPeer); anyone, if "
-        "not given.",
+        description="Peers that may use HTTP and Flight (networking/v1 NetworkPolicyPeer). All by "
+        "default.",
     )
-    metrics: Objects | None = Field(
+    metrics: JsonObjects | None = Field(
         default=None,
-        description="Who may read metrics (networking/v1 NetworkPolicyPeer); anyone, if not given.",
+        description="Peers that may read metrics (networking/v1 NetworkPolicyPeer). All by "
+        "default.",
     )
-    egress: Objects | None = Field(
+    egress: JsonObjects | None = Field(
         default=None,
-        description="Where pods may connect to beside the cluster and DNS "
-        "(networking/v1 NetworkPolicyEgressRule); anywhere, if not given.",
+        description="Destinations of pods in addition to the cluster and DNS "
+        "(networking/v1 NetworkPolicyEgressRule). All by default.",
     )
 
 
-class ServiceAccount(Section):
-    """The identity of schedulers and executors. It has no rights in Kubernetes."""
+class ServiceAccountSpec(SpecSection):
+    """The ServiceAccount of schedulers and executors. It has no permissions in Kubernetes."""
 
-    create: bool = Field(default=True, description="Make it.")
+    create: bool = Field(default=True, description="Create the ServiceAccount.")
     name: ObjectName | None = Field(
-        default=None, description="Its name; the cluster's, if not given."
+        default=None, description="Name. By default the name of the cluster."
     )
     annotations: Annotations = Field(
-        default_factory=dict, description="Annotations, such as the role of a cloud."
+        default_factory=dict, description="Annotations, such as the role of a cloud provider."
     )
 
 
-class Monitoring(Section):
-    """Objects of the Prometheus operator; they are made where their kind exists."""
+class MonitoringSpec(SpecSection):
+    """Objects of the Prometheus operator. They are created if their kinds are installed."""
 
     service_monitor: bool = Field(
-        default=False, description="Make a ServiceMonitor of the schedulers."
+        default=False, description="Create a ServiceMonitor for the schedulers."
     )
-    pod_monitor: bool = Field(default=False, description="Make a PodMonitor of the executors.")
+    pod_monitor: bool = Field(default=False, description="Create a PodMonitor for the executors.")
     interval: Annotated[str, Field(pattern=r"^[0-9]{1,4}(ms|s|m)$", max_length=8)] = Field(
-        default="30s", description="How often metrics are read."
+        default="30s", description="Scrape interval."
     )
     labels: Labels = Field(
-        default_factory=dict, description="Labels by which Prometheus finds the monitors."
+        default_factory=dict, description="Labels by which Prometheus selects the monitors."
     )
 
 
-class UpdateStrategy(Section):
-    """How a new image or manifest is rolled out."""
+class UpdateStrategySpec(SpecSection):
+    """The rollout of a new image or manifest."""
 
     progress_deadline_seconds: Annotated[int, Field(ge=30, le=86400)] = Field(
-        default=900, description="How long one step may take before the rollout stops."
+        default=900, description="Time after which a step of the rollout has failed."
     )
     min_ready_executors: Annotated[int, Field(ge=0, le=1000)] | None = Field(
         default=None,
-        description="Executors that must be ready before the next is replaced; all but one, if "
-        "not given.",
+        description="Number of executors that must be ready before the next one is replaced. All "
+        "but one by default.",
     )
 
 
-class ClusterSpec(Section):
-    """A cluster: what it serves, and what it runs on."""
+class CarawayClusterSpec(SpecSection):
+    """The spec of a cluster."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             {
                 "rule": "!(has(self.manifest) && has(self.manifestFrom))",
-                "message": "manifest and manifestFrom exclude each other",
+                "message": "manifest and manifestFrom are mutually exclusive",
             },
             {
                 "rule": "has(self.manifest) || has(self.manifestFrom)",
-                "message": "one of manifest and manifestFrom is needed",
+                "message": "one of manifest and manifestFrom is required",
             },
         )
     )
 
     organization: (
         Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9._-]{1,255}$")] | None
-    ) = Field(default=None, description="Whose limits apply.")
-    paused: bool = Field(default=False, description="The operator leaves everything as it is.")
-    stopped: bool = Field(default=False, description="No pods run; volumes and secrets stay.")
-    log_format: Literal["json", "text"] = Field(default="json", description="Form of log lines.")
-    image: Image = Field(default=Image(), description="The image of all pods.")
-    manifest: Object | None = Field(
-        default=None, description="The manifest, as `caraway run` takes it; see manifest.md."
+    ) = Field(default=None, description="Organization whose limits apply.")
+    paused: bool = Field(default=False, description="Pause reconciliation.")
+    stopped: bool = Field(default=False, description="Run no pods. Volumes and Secrets are kept.")
+    log_format: Literal["json", "text"] = Field(default="json", description="Log format.")
+    image: ImageSpec = Field(default=ImageSpec(), description="Image of all pods.")
+    manifest: JsonObject | None = Field(
+        default=None, description="The manifest, as for `caraway run`; see manifest.md."
     )
-    manifest_from: ManifestFrom | None = Field(default=None, description="Where the manifest is.")
-    head: Head = Field(default=Head(), description="The head.")
-    scheduler: Scheduler = Field(default=Scheduler(), description="The schedulers.")
-    executor: Executor = Field(default=Executor(), description="The executors.")
-    state: State = Field(default=State(), description="Redis and store that the operator makes.")
-    redis: Redis | None = Field(
-        default=None, description="A Redis that is there; if not given, one is made."
+    manifest_from: ManifestFrom | None = Field(default=None, description="Source of the manifest.")
+    head: HeadSpec = Field(default=HeadSpec(), description="The head.")
+    scheduler: SchedulerSpec = Field(default=SchedulerSpec(), description="The schedulers.")
+    executor: ExecutorSpec = Field(default=ExecutorSpec(), description="The executors.")
+    state: StateSpec = Field(default=StateSpec(), description="The managed Redis and result store.")
+    redis: RedisSpec | None = Field(
+        default=None, description="An existing Redis. By default the operator runs one."
     )
-    result_store: ResultStore | None = Field(
-        default=None, description="Where answers are kept; on the state's volume, if not given."
+    result_store: ResultStoreSpec | None = Field(
+        default=None, description="Storage for results. By default the state's volume."
     )
     secrets: Annotated[tuple[SecretMount, ...], Field(max_length=32), BeforeValidator(as_tuple)] = (
         Field(default=(), description="Secrets that the manifest refers to.")
     )
-    auth: Auth = Field(default=Auth(), description="Who may call.")
-    token: Token = Field(default=Token(), description="The cluster's own secret.")
-    tls: Tls = Field(default=Tls(), description="TLS of the ports for users.")
-    service: Service = Field(default=Service(), description="How users reach the cluster.")
-    network: Network = Field(default=Network(), description="Who may talk to whom.")
-    service_account: ServiceAccount = Field(
-        default=ServiceAccount(), description="The identity of schedulers and executors."
+    auth: AuthSpec = Field(default=AuthSpec(), description="Authentication of clients.")
+    token: TokenSpec = Field(
+        default=TokenSpec(), description="The token of the cluster's processes."
     )
-    monitoring: Monitoring = Field(default=Monitoring(), description="Objects for Prometheus.")
-    update_strategy: UpdateStrategy = Field(
-        default=UpdateStrategy(), description="How changes are rolled out."
+    tls: TlsSpec = Field(default=TlsSpec(), description="TLS for clients.")
+    service: ServiceSpec = Field(default=ServiceSpec(), description="The Service for clients.")
+    network: NetworkSpec = Field(default=NetworkSpec(), description="NetworkPolicies.")
+    service_account: ServiceAccountSpec = Field(
+        default=ServiceAccountSpec(), description="The ServiceAccount of schedulers and executors."
+    )
+    monitoring: MonitoringSpec = Field(
+        default=MonitoringSpec(), description="Objects for Prometheus."
+    )
+    update_strategy: UpdateStrategySpec = Field(
+        default=UpdateStrategySpec(), description="The rollout of changes."
     )

@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions, made of the models. `python -m caraway_operator.resources.crd DIR`."""
+"""Generates the CustomResourceDefinitions: `python -m caraway_operator.resources.crd DIR`."""
 
 import sys
 from pathlib import Path
@@ -8,29 +8,29 @@ import yaml
 from pydantic import BaseModel
 
 from caraway_operator import naming
-from caraway_operator.resources.cluster import ClusterSpec
-from caraway_operator.resources.limits import LimitsSpec
+from caraway_operator.resources.cluster import CarawayClusterSpec
+from caraway_operator.resources.limits import CarawayLimitsSpec
 from caraway_operator.resources.schemas import structural
-from caraway_operator.resources.status import ClusterStatus
+from caraway_operator.resources.status import CarawayClusterStatus
 
-# The path is what users see in front of the message; without one they see `<nil>`.
+# Without a path, the message that users see begins with `<nil>`.
 _NAME_RULES = [
     {
         "fieldPath": ".metadata.name",
         "rule": f"size(self.metadata.name) <= {naming.MAX_NAME_LENGTH}",
-        "message": f"the name may have at most {naming.MAX_NAME_LENGTH} characters, which leaves "
-        "room for the names of pods",
+        "message": f"the name may have at most {naming.MAX_NAME_LENGTH} characters, to leave room "
+        "for the names of pods",
     },
     {
         "fieldPath": ".metadata.name",
         "rule": f"self.metadata.name.matches('{naming.NAME_PATTERN}')",
-        "message": "the name must be one of lower-case letters, digits and '-', and begin with a "
-        "letter, as Services take it",
+        "message": "the name must consist of lowercase letters, digits and '-', and begin with a "
+        "letter, because it is the name of a Service",
     },
     {
         "fieldPath": ".metadata.name",
         "rule": f"!self.metadata.name.matches('-({'|'.join(naming.PARTS)})$')",
-        "message": "the name ends like that of an object of another cluster; choose one that does "
+        "message": "the name could be that of an object of another cluster; choose one that does "
         f"not end in -{', -'.join(naming.PARTS)}",
     },
 ]
@@ -49,8 +49,8 @@ _MORE_COLUMNS = (
 
 def cluster() -> dict[str, Any]:
     """Return the CRD of `CarawayCluster`."""
-    schema = _resource(ClusterSpec, "A cluster of Caraway.")
-    schema["properties"]["status"] = structural(ClusterStatus)
+    schema = _resource(CarawayClusterSpec, "A Caraway cluster.")
+    schema["properties"]["status"] = structural(CarawayClusterStatus)
     schema["x-kubernetes-validations"] = _NAME_RULES
     version = {
         "schema": {"openAPIV3Schema": schema},
@@ -72,7 +72,7 @@ def cluster() -> dict[str, Any]:
 
 def limits() -> dict[str, Any]:
     """Return the CRD of `CarawayLimits`."""
-    schema = _resource(LimitsSpec, "What the clusters of an organization may use.")
+    schema = _resource(CarawayLimitsSpec, "Limits for the clusters of an organization.")
     columns = (
         ("Organization", "string", ".spec.organization"),
         ("Replicas", "integer", ".spec.replicas"),
@@ -88,7 +88,7 @@ def limits() -> dict[str, Any]:
 
 
 def files() -> dict[str, str]:
-    """Return the CRDs as YAML, by the name of their file."""
+    """Return the CRDs as YAML, by file name."""
     return {
         f"{definition['metadata']['name']}.yaml": yaml.safe_dump(
             definition, sort_keys=False, width=120, default_flow_style=False
@@ -105,7 +105,7 @@ def _resource(spec: type[BaseModel], description: str) -> dict[str, Any]:
         "properties": {
             "apiVersion": {"type": "string"},
             "kind": {"type": "string"},
-            # Nothing else may be said of metadata. The lengths bound what rules on the name cost.
+            # A CRD may not restrict other metadata. The lengths bound the cost of the CEL rules.
             "metadata": {
                 "type": "object",
                 "properties": {
@@ -144,7 +144,7 @@ def _definition(kind: str, plural: str, short: str, version: dict[str, Any]) -> 
 
 
 def main(arguments: list[str]) -> int:
-    """Write the CRDs into a folder, or to standard output."""
+    """Write the CRDs into a directory, or to standard output."""
     for name, text in files().items():
         if arguments:
             Path(arguments[0], name).write_text(text)

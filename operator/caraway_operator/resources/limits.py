@@ -1,10 +1,10 @@
-"""What a `CarawayLimits` says: an organization's limits, named as the management API names them."""
+"""The spec of a `CarawayLimits`. Its fields have the names of the management API."""
 
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from caraway_operator.resources.base import Section, rules
+from caraway_operator.resources.base import SpecSection, rules
 
 UNLIMITED = -1
 _Count = Annotated[int, Field(ge=UNLIMITED, le=2_000_000_000)]
@@ -27,50 +27,56 @@ _Bound = Annotated[
     ),
     AfterValidator(_not_zero),
 ]
-"""What schedulers enforce: nothing at all is no limit, but an end."""
+"""A limit that schedulers enforce. Zero would stop all work."""
 
 
-class ResourceLimits(Section):
-    """What one container may have."""
+class ResourceLimits(SpecSection):
+    """Limits of one container."""
 
     max_cpu: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
-        default=None, alias="max_cpu", description="Most CPUs of a container."
+        default=None, alias="max_cpu", description="Maximum CPUs of a container."
     )
     max_memory_gi: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
-        default=None, alias="max_memory_gi", description="Most memory of a container, in Gi."
+        default=None, alias="max_memory_gi", description="Maximum memory of a container, in Gi."
     )
 
 
-class LimitsSpec(Section):
-    """Limits of an organization. What is not given, null or -1 is unlimited."""
+class CarawayLimitsSpec(SpecSection):
+    """Limits of an organization. A value that is absent, null or -1 is unlimited."""
 
     organization: (
         Annotated[str, Field(max_length=255, pattern=r"^[A-Za-z0-9._-]{1,255}$")] | None
     ) = Field(
-        default=None, description="Whose limits; of every cluster in the namespace, if not given."
+        default=None,
+        description="Organization that the limits apply to. By default every cluster in the "
+        "namespace.",
     )
-    apps: _Count = Field(default=UNLIMITED, description="Most clusters of the organization.")
+    apps: _Count = Field(default=UNLIMITED, description="Maximum clusters of the organization.")
     replicas: _Count = Field(
-        default=UNLIMITED, description="Most executors, and most schedulers, of a cluster."
+        default=UNLIMITED, description="Maximum executors, and maximum schedulers, of a cluster."
     )
     pods: _Count = Field(
-        default=UNLIMITED, description="Most manifests of a cluster, which has one."
+        default=UNLIMITED, description="Maximum manifests of a cluster, which has one."
     )
     users: _Count = Field(
-        default=UNLIMITED, description="Most members; the operator does not look at it."
+        default=UNLIMITED, description="Maximum members. Not used by the operator."
     )
     api_rps: _Bound = Field(
-        default=UNLIMITED, alias="api_rps", description="Most API requests a second."
+        default=UNLIMITED, alias="api_rps", description="Maximum API requests per second."
     )
     request_timeout_secs: _Bound | None = Field(
-        default=None, alias="request_timeout_secs", description="Longest request, in seconds."
+        default=None,
+        alias="request_timeout_secs",
+        description="Maximum duration of a request, in seconds.",
     )
     sql_query_timeout_secs: _Bound | None = Field(
-        default=None, alias="sql_query_timeout_secs", description="Longest SQL query, in seconds."
+        default=None,
+        alias="sql_query_timeout_secs",
+        description="Maximum duration of an SQL query, in seconds.",
     )
     sql_concurrent_queries: _Bound = Field(
-        default=UNLIMITED, alias="sql_concurrent_queries", description="Most SQL queries at once."
+        default=UNLIMITED,
+        alias="sql_concurrent_queries",
+        description="Maximum concurrent SQL queries.",
     )
-    resources: ResourceLimits | None = Field(
-        default=None, description="What one container may have."
-    )
+    resources: ResourceLimits | None = Field(default=None, description="Limits of one container.")

@@ -1,4 +1,4 @@
-"""What can be said of the pods of each component."""
+"""The sections of the spec that describe the pods of each component."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,14 +6,14 @@ from pydantic import BeforeValidator, ConfigDict, Field
 
 from caraway_operator.resources.base import (
     Annotations,
+    JsonObject,
+    JsonObjects,
     Labels,
-    Object,
     ObjectName,
-    Objects,
     Quantity,
     Seconds,
-    Section,
     Size,
+    SpecSection,
     as_tuple,
     rules,
 )
@@ -30,248 +30,260 @@ Digest = Annotated[str, Field(max_length=140, pattern=r"^[a-z0-9]+:[a-f0-9]{32,1
 Quantities = Annotated[dict[str, Quantity], Field(max_length=16)]
 
 
-class Image(Section):
-    """The image of all pods, unless a component names one of its own."""
+class ImageSpec(SpecSection):
+    """The image of all pods, unless a component has its own."""
 
     repository: Repository = Field(default="caraway", description="Registry and name of the image.")
-    tag: Tag | None = Field(default=None, description="Tag; that of the operator, if not given.")
+    tag: Tag | None = Field(
+        default=None, description="Tag. By default the version of the operator."
+    )
     digest: Digest | None = Field(
-        default=None, description="Digest, which is taken instead of the tag."
+        default=None, description="Digest, which takes precedence over the tag."
     )
-    pull_policy: PullPolicy = Field(default="IfNotPresent", description="When the image is pulled.")
+    pull_policy: PullPolicy = Field(default="IfNotPresent", description="Image pull policy.")
     pull_secrets: Names = Field(
-        default=(), description="Names of Secrets with logins of registries."
+        default=(), description="Names of Secrets with registry credentials."
     )
 
 
-class ComponentImage(Section):
-    """Where the image of one component differs."""
+class ComponentImageSpec(SpecSection):
+    """The image of one component, if it differs."""
 
     repository: Repository | None = Field(
         default=None, description="Registry and name of the image."
     )
     tag: Tag | None = Field(default=None, description="Tag.")
     digest: Digest | None = Field(
-        default=None, description="Digest, which is taken instead of the tag."
+        default=None, description="Digest, which takes precedence over the tag."
     )
 
 
-class Resources(Section):
-    """What a container asks for and may use; what is not said has a default.
+class ContainerResources(SpecSection):
+    """Requests and limits of a container. Omitted values have defaults.
 
-    Memory needs a limit: shared memory and the engine's budget are shares of it. Without one it
-    is what is requested.
+    Memory always has a limit, because shared memory and the engine's budget are fractions of it. By
+    default the limit is the request.
     """
 
     requests: Quantities = Field(
-        default_factory=dict, description="What is reserved: cpu, memory, ephemeral-storage."
+        default_factory=dict, description="Requests: cpu, memory, ephemeral-storage."
     )
     limits: Quantities = Field(
-        default_factory=dict, description="What may be used; cpu is unlimited by default."
+        default_factory=dict, description="Limits. CPU is unlimited by default."
     )
 
 
-class Probes(Section):
-    """Fields of probes that differ from what the operator sets, each merged over it."""
+class ProbesSpec(SpecSection):
+    """Fields that are merged into the probes of the operator."""
 
-    startup: Object | None = Field(default=None, description="Merged over the startup probe.")
-    readiness: Object | None = Field(default=None, description="Merged over the readiness probe.")
-    liveness: Object | None = Field(default=None, description="Merged over the liveness probe.")
+    startup: JsonObject | None = Field(default=None, description="Merged into the startup probe.")
+    readiness: JsonObject | None = Field(
+        default=None, description="Merged into the readiness probe."
+    )
+    liveness: JsonObject | None = Field(default=None, description="Merged into the liveness probe.")
 
 
-class Pods(Section):
-    """What every component has."""
+class ComponentSpec(SpecSection):
+    """Fields of every component."""
 
-    image: ComponentImage = Field(
-        default=ComponentImage(), description="Where the image differs from `spec.image`."
+    image: ComponentImageSpec = Field(
+        default=ComponentImageSpec(), description="Image, if it differs from `spec.image`."
     )
-    resources: Resources = Field(
-        default=Resources(), description="CPU and memory of the container."
+    resources: ContainerResources = Field(
+        default=ContainerResources(), description="CPU and memory of the container."
     )
-    env: Objects = Field(default=(), description="Further environment variables (core/v1 EnvVar).")
-    env_from: Objects = Field(
-        default=(), description="Sources of variables (core/v1 EnvFromSource)."
+    env: JsonObjects = Field(
+        default=(), description="Additional environment variables (core/v1 EnvVar)."
     )
-    volumes: Objects = Field(default=(), description="Further volumes (core/v1 Volume).")
-    volume_mounts: Objects = Field(
-        default=(), description="Where they are mounted (core/v1 VolumeMount)."
+    env_from: JsonObjects = Field(
+        default=(), description="Sources of environment variables (core/v1 EnvFromSource)."
     )
-    pod_labels: Labels = Field(default_factory=dict, description="Further labels of the pods.")
+    volumes: JsonObjects = Field(default=(), description="Additional volumes (core/v1 Volume).")
+    volume_mounts: JsonObjects = Field(
+        default=(), description="Additional volume mounts (core/v1 VolumeMount)."
+    )
+    pod_labels: Labels = Field(default_factory=dict, description="Additional labels of the pods.")
     pod_annotations: Annotations = Field(
-        default_factory=dict, description="Further annotations of the pods."
+        default_factory=dict, description="Additional annotations of the pods."
     )
     node_selector: Labels = Field(
-        default_factory=dict, description="Labels of the nodes that may be taken."
+        default_factory=dict, description="Labels of the nodes to run on."
     )
-    affinity: Object | None = Field(default=None, description="core/v1 Affinity.")
-    tolerations: Objects = Field(default=(), description="core/v1 Toleration.")
-    topology_spread_constraints: Objects | None = Field(
+    affinity: JsonObject | None = Field(default=None, description="core/v1 Affinity.")
+    tolerations: JsonObjects = Field(default=(), description="core/v1 Toleration.")
+    topology_spread_constraints: JsonObjects | None = Field(
         default=None,
-        description="core/v1 TopologySpreadConstraint; pods are spread over nodes, if not given. "
-        "A constraint without a labelSelector gets that of the component.",
+        description="core/v1 TopologySpreadConstraint. By default pods are spread over nodes. A "
+        "constraint without a labelSelector gets that of the component.",
     )
-    priority_class_name: ObjectName | None = Field(default=None, description="A PriorityClass.")
-    probes: Probes = Field(default=Probes(), description="Changes to the probes.")
+    priority_class_name: ObjectName | None = Field(
+        default=None, description="Name of a PriorityClass."
+    )
+    probes: ProbesSpec = Field(default=ProbesSpec(), description="Changes to the probes.")
 
 
-class Storage(Section):
-    """A volume for each pod, from a claim of its own."""
+class StorageSpec(SpecSection):
+    """A volume for each pod, from a PersistentVolumeClaim."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             {
                 "rule": "!has(self.enabled) || !has(oldSelf.enabled) || "
                 "self.enabled == oldSelf.enabled",
-                "message": "enabled cannot be changed: a StatefulSet keeps its volumes",
+                "message": "enabled is immutable, because a StatefulSet keeps its volumes",
             },
             {
                 "rule": "has(self.storageClass) == has(oldSelf.storageClass) && "
                 "(!has(self.storageClass) || self.storageClass == oldSelf.storageClass)",
-                "message": "storageClass cannot be changed: a StatefulSet keeps its volumes",
+                "message": "storageClass is immutable, because a StatefulSet keeps its volumes",
             },
             {
                 "rule": "!has(self.size) || !has(oldSelf.size) || !isQuantity(self.size) || "
                 "!isQuantity(oldSelf.size) || "
                 "quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0",
-                "message": "size can grow, but a volume cannot be made smaller",
+                "message": "size can only increase, because volumes cannot shrink",
             },
         )
     )
 
     enabled: bool = Field(
         default=True,
-        description="Without a claim the data are in an emptyDir, and go with the pod.",
+        description="Use a claim. Otherwise the data is in an emptyDir and is deleted with the "
+        "pod.",
     )
     size: Size = Field(default="10Gi", description="Size of the volume.")
     storage_class: ObjectName | None = Field(
-        default=None, description="Its StorageClass; the default one, if not given."
+        default=None, description="StorageClass. By default that of Kubernetes."
     )
 
 
-class Head(Pods):
-    """The head: one pod that keeps the list of the cluster's processes."""
+class HeadSpec(ComponentSpec):
+    """The head: one pod that tracks the processes of the cluster."""
 
     termination_grace_period_seconds: Seconds = Field(
-        default=30, description="How long the pod may take to stop."
+        default=30, description="Termination grace period of the pod."
     )
 
 
-class Scheduler(Pods):
-    """The schedulers: they serve HTTP and Flight, plan and place."""
+class SchedulerSpec(ComponentSpec):
+    """The schedulers: they serve HTTP and Flight, and plan and place statements."""
 
-    replicas: int = Field(default=1, ge=0, le=100, description="How many there are.")
+    replicas: int = Field(default=1, ge=0, le=100, description="Number of schedulers.")
     termination_grace_period_seconds: Seconds | None = Field(
         default=None,
-        description="How long a pod may take to stop; the manifest's `runtime.shutdown_timeout` "
-        "and 30 s, if not given.",
+        description="Termination grace period of the pods. By default the manifest's "
+        "`runtime.shutdown_timeout` plus 30 s.",
     )
 
 
-class Autoscaling(Section):
-    """When the number of executors changes, between `minReplicas` and `maxReplicas`."""
+class AutoscalingSpec(SpecSection):
+    """Autoscaling of executors between `minReplicas` and `maxReplicas`."""
 
     queued_per_executor: int = Field(
         default=4,
         ge=1,
         le=10_000,
-        description="Waiting statements for each executor that ask for more.",
+        description="Queued statements per additional executor.",
     )
     memory_percent: int = Field(
         default=80,
         ge=10,
         le=100,
-        description="Share of the executors' memory in use that asks for more.",
+        description="Memory usage of the executors, in percent, above which executors are added.",
     )
     scale_up_window_seconds: Seconds = Field(
-        default=30, description="How long the need must last before executors are added."
+        default=30, description="Time that the load must last before executors are added."
     )
     scale_down_window_seconds: Seconds = Field(
-        default=300, description="How long they must be idle before one is removed."
+        default=300, description="Time that executors must be idle before one is removed."
     )
 
 
-class ExecutorCache(Storage):
-    """The volume of each executor, with downloads and spilled data: nothing that must be kept."""
+class ExecutorCacheSpec(StorageSpec):
+    """The volume of each executor, with downloads and spilled data. Its loss is harmless."""
 
     retain: bool = Field(
         default=False,
-        description="Keep the claims of executors that were scaled in, and of the cluster.",
+        description="Keep the claims when executors are scaled down or the cluster is deleted.",
     )
 
 
-class StateStorage(Storage):
-    """The volume of the state: jobs, their answers, accelerated datasets."""
+class StateStorageSpec(StorageSpec):
+    """The volume of the state, with jobs, their results and accelerated datasets."""
 
     retain: bool = Field(default=True, description="Keep the claim when the cluster is deleted.")
 
 
-class Executor(Pods):
-    """The executors: they run the work."""
+class ExecutorSpec(ComponentSpec):
+    """The executors, which run statements."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             {
                 "rule": "!has(self.minReplicas) || !has(self.maxReplicas) || "
                 "self.minReplicas <= self.maxReplicas",
-                "message": "minReplicas must not be more than maxReplicas",
+                "message": "minReplicas must not be greater than maxReplicas",
             },
             {
                 "rule": "!has(self.minReplicas) || has(self.maxReplicas)",
-                "message": "minReplicas is for autoscaling, which needs maxReplicas as well",
+                "message": "minReplicas requires maxReplicas, which turns autoscaling on",
             },
             {
                 "rule": "!has(self.terminationGracePeriodSeconds) || "
                 "!has(self.drainTimeoutSeconds) || "
                 "self.terminationGracePeriodSeconds > self.drainTimeoutSeconds",
-                "message": "terminationGracePeriodSeconds must be more than drainTimeoutSeconds",
+                "message": "terminationGracePeriodSeconds must be greater than drainTimeoutSeconds",
             },
         )
     )
 
     replicas: int = Field(
-        default=2, ge=0, le=1000, description="How many there are; `kubectl scale` changes it."
+        default=2, ge=0, le=1000, description="Number of executors. Set by `kubectl scale`."
     )
     min_replicas: int | None = Field(
-        default=None, ge=1, le=1000, description="Fewest that autoscaling leaves; 1, if not given."
+        default=None, ge=1, le=1000, description="Minimum for autoscaling. 1 by default."
     )
     max_replicas: int | None = Field(
         default=None,
         ge=1,
         le=1000,
-        description="Most that autoscaling makes; it is off, if not given.",
+        description="Maximum for autoscaling, which is off by default.",
     )
-    autoscaling: Autoscaling = Field(default=Autoscaling(), description="When autoscaling acts.")
-    cache: ExecutorCache = Field(
-        default=ExecutorCache(), description="The volume of each executor."
+    autoscaling: AutoscalingSpec = Field(default=AutoscalingSpec(), description="Autoscaling.")
+    cache: ExecutorCacheSpec = Field(
+        default=ExecutorCacheSpec(), description="The volume of each executor."
     )
     drain_timeout_seconds: Seconds = Field(
-        default=120, description="How long statements under way may take once an executor is to go."
+        default=120, description="Time for running statements to finish before an executor stops."
     )
     termination_grace_period_seconds: Seconds | None = Field(
         default=None,
-        description="How long a pod may take to stop; drainTimeoutSeconds and 30 s, if not given.",
+        description="Termination grace period of the pods. By default drainTimeoutSeconds plus "
+        "30 s.",
     )
 
 
-class State(Pods):
-    """The pod with the cluster's Redis and its store of answers, if the operator makes them."""
+class StateSpec(ComponentSpec):
+    """The pod with the managed Redis and result store."""
 
-    storage: StateStorage = Field(default=StateStorage(), description="Its volume.")
-    store_resources: Resources = Field(
-        default=Resources(), description="CPU and memory of the container of the store."
+    storage: StateStorageSpec = Field(
+        default=StateStorageSpec(), description="The volume of the pod."
+    )
+    store_resources: ContainerResources = Field(
+        default=ContainerResources(), description="CPU and memory of the result store's container."
     )
     secret_name: ObjectName | None = Field(
         default=None,
-        description="A Secret with the Redis' password: `password`, and `valkey.conf` with the "
-        "line `requirepass PASSWORD`. One is made, if not given.",
+        description="A Secret with the password of Redis: the keys `password`, and `valkey.conf` "
+        "with the line `requirepass PASSWORD`. Created by default.",
     )
     termination_grace_period_seconds: Seconds = Field(
-        default=60, description="How long the pod may take to stop."
+        default=60, description="Termination grace period of the pod."
     )
 
 
 def merged(base: dict[str, Any], over: dict[str, Any] | None) -> dict[str, Any]:
-    """Return an object with another merged over it, deeply; None removes a key."""
+    """Return an object with another one merged into it recursively. None removes a key."""
     result = dict(base)
     for key, value in (over or {}).items():
         if value is None:
@@ -281,21 +293,3 @@ def merged(base: dict[str, Any], over: dict[str, Any] | None) -> dict[str, Any]:
         else:
             result[key] = value
     return result
-
-
-__all__ = [
-    "Autoscaling",
-    "ComponentImage",
-    "Executor",
-    "ExecutorCache",
-    "Head",
-    "Image",
-    "Pods",
-    "Probes",
-    "Resources",
-    "Scheduler",
-    "State",
-    "StateStorage",
-    "Storage",
-    "merged",
-]

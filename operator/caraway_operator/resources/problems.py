@@ -1,12 +1,12 @@
-"""What is wrong with a spec although every field of it is well-formed."""
+"""Checks of a spec beyond those of single fields."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from caraway_operator import naming
 from caraway_operator.resources import quantities
-from caraway_operator.resources.cluster import ClusterSpec
-from caraway_operator.resources.pods import Resources
+from caraway_operator.resources.cluster import CarawayClusterSpec
+from caraway_operator.resources.pods import ContainerResources
 
 MINIMUM_MEMORY_MIB = {
     naming.HEAD: 512,
@@ -18,7 +18,7 @@ MINIMUM_MEMORY_MIB = {
 
 @dataclass(frozen=True, slots=True)
 class SpecProblem:
-    """One thing that is wrong, and where: `spec.executor.minReplicas`."""
+    """A problem of a spec, with its path, such as `spec.executor.minReplicas`."""
 
     path: str
     message: str
@@ -28,7 +28,7 @@ class SpecProblem:
 
 
 def dotted(location: Sequence[str | int]) -> str:
-    """Write a location the way people do: `spec.secrets[0].name`."""
+    """Return a location as a path, such as `spec.secrets[0].name`."""
     text = ""
     for step in location:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -36,48 +36,48 @@ def dotted(location: Sequence[str | int]) -> str:
 
 
 def of_name(name: str) -> tuple[SpecProblem, ...]:
-    """Say what is wrong with the name of a cluster."""
+    """Return the problems of a cluster's name."""
     problem = naming.name_problem(name)
     return (SpecProblem("metadata.name", problem),) if problem else ()
 
 
-def of_spec(spec: ClusterSpec) -> tuple[SpecProblem, ...]:
-    """Say everything that is wrong between the fields. The API server checks some of it, too."""
+def of_spec(spec: CarawayClusterSpec) -> tuple[SpecProblem, ...]:
+    """Return the problems between fields. The API server checks some of these too."""
     return (*_manifest(spec), *_executor(spec), *_secrets(spec), *_resources(spec), *_redis(spec))
 
 
-def _manifest(spec: ClusterSpec) -> Iterator[SpecProblem]:
+def _manifest(spec: CarawayClusterSpec) -> Iterator[SpecProblem]:
     if spec.manifest is None and spec.manifest_from is None:
-        yield SpecProblem("spec.manifest", "one of manifest and manifestFrom is needed")
+        yield SpecProblem("spec.manifest", "one of manifest and manifestFrom is required")
     if spec.manifest is not None and spec.manifest_from is not None:
-        yield SpecProblem("spec.manifestFrom", "manifest and manifestFrom exclude each other")
+        yield SpecProblem("spec.manifestFrom", "manifest and manifestFrom are mutually exclusive")
 
 
-def _executor(spec: ClusterSpec) -> Iterator[SpecProblem]:
+def _executor(spec: CarawayClusterSpec) -> Iterator[SpecProblem]:
     executor = spec.executor
     low, high = executor.min_replicas, executor.max_replicas
     if low is not None and high is None:
-        message = "is for autoscaling, which needs maxReplicas as well"
+        message = "requires maxReplicas, which turns autoscaling on"
         yield SpecProblem("spec.executor.minReplicas", message)
     if low is not None and high is not None and low > high:
-        yield SpecProblem("spec.executor.minReplicas", f"{low} is more than maxReplicas, {high}")
+        yield SpecProblem("spec.executor.minReplicas", f"{low} is greater than maxReplicas, {high}")
     grace = executor.termination_grace_period_seconds
     if grace is not None and grace <= executor.drain_timeout_seconds:
         yield SpecProblem(
             "spec.executor.terminationGracePeriodSeconds",
-            f"must be more than drainTimeoutSeconds, {executor.drain_timeout_seconds}, or pods are "
-            "killed while they drain",
+            f"must be greater than drainTimeoutSeconds, {executor.drain_timeout_seconds}; "
+            "otherwise pods are killed while they drain",
         )
 
 
-def _secrets(spec: ClusterSpec) -> Iterator[SpecProblem]:
+def _secrets(spec: CarawayClusterSpec) -> Iterator[SpecProblem]:
     seen: set[str] = set()
     for index, mount in enumerate(spec.secrets):
         path = f"spec.secrets[{index}].name"
         if mount.name in seen:
             yield SpecProblem(path, f"the store '{mount.name}' is declared twice")
         if mount.name == "secrets" or mount.name.startswith("caraway_"):
-            yield SpecProblem(path, f"'{mount.name}' belongs to Caraway; choose another name")
+            yield SpecProblem(path, f"'{mount.name}' is reserved; choose another name")
         seen.add(mount.name)
     if spec.result_store is not None:
         params = [each.param for each in spec.result_store.secret_params]
@@ -85,12 +85,12 @@ def _secrets(spec: ClusterSpec) -> Iterator[SpecProblem]:
             yield SpecProblem("spec.resultStore.secretParams", f"'{name}' is given twice")
 
 
-def _redis(spec: ClusterSpec) -> Iterator[SpecProblem]:
+def _redis(spec: CarawayClusterSpec) -> Iterator[SpecProblem]:
     if spec.redis is not None and (spec.redis.url is None) == (spec.redis.url_from is None):
-        yield SpecProblem("spec.redis", "exactly one of url and urlFrom is needed")
+        yield SpecProblem("spec.redis", "exactly one of url and urlFrom is required")
 
 
-def _resources(spec: ClusterSpec) -> Iterator[SpecProblem]:
+def _resources(spec: CarawayClusterSpec) -> Iterator[SpecProblem]:
     for component in (naming.HEAD, naming.SCHEDULER, naming.EXECUTOR, naming.STATE):
         path = f"spec.{component}.resources"
         resources = getattr(spec, component).resources
@@ -98,12 +98,14 @@ def _resources(spec: ClusterSpec) -> Iterator[SpecProblem]:
         memory = resources.limits.get("memory") or resources.requests.get("memory")
         least = MINIMUM_MEMORY_MIB[component]
         if memory is not None and quantities.whole_mebibytes(memory) < least:
-            yield SpecProblem(path, f"memory {memory} is too little; at least {least}Mi are needed")
+            yield SpecProblem(path, f"memory {memory} is too low; the minimum is {least}Mi")
     yield from _requests("spec.state.storeResources", spec.state.store_resources)
 
 
-def _requests(path: str, resources: Resources) -> Iterator[SpecProblem]:
+def _requests(path: str, resources: ContainerResources) -> Iterator[SpecProblem]:
     for name, asked in resources.requests.items():
         limit = resources.limits.get(name)
         if limit is not None and quantities.number(asked) > quantities.number(limit):
-            yield SpecProblem(f"{path}.requests.{name}", f"{asked} is more than the limit, {limit}")
+            yield SpecProblem(
+                f"{path}.requests.{name}", f"{asked} is greater than the limit, {limit}"
+            )

@@ -1,11 +1,11 @@
-"""Amounts of CPU and memory as Kubernetes writes them: exact numbers in, exact numbers out."""
+"""Quantities of CPU and memory in the notation of Kubernetes, with exact arithmetic."""
 
 import math
 import re
 from decimal import Decimal, InvalidOperation
 
 PATTERN = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)(([KMGTPE]i)|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$"
-"""Kubernetes' own, without a sign: nothing here can be negative."""
+"""The pattern of Kubernetes without a sign, because no quantity here can be negative."""
 MAX_LENGTH = 32
 MIB = 1024 * 1024
 
@@ -21,10 +21,10 @@ _FACTORS = {
 
 
 def number(quantity: str | int) -> Decimal:
-    """Read a quantity: `500m`, `1.5`, `2Gi`, `1e3`.
+    """Parse a quantity, such as `500m`, `1.5`, `2Gi` or `1e3`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a quantity.
     """
     text = str(quantity)
     if not re.fullmatch(PATTERN.strip("^$"), text) or len(text) > MAX_LENGTH:
@@ -50,10 +50,10 @@ def whole_cores(quantity: str | int) -> int:
 
 
 def canonical(quantity: str | int) -> str:
-    """Write a quantity as the API server does, so that what it stores compares equal.
+    """Return a quantity in the form of the API server, so that it equals the stored one.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a quantity.
     """
     value, text = number(quantity), str(quantity)
     if text.endswith("i") and value == value.to_integral_value():

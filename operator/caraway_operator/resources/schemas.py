@@ -1,8 +1,8 @@
-"""Schemas of pydantic models in the dialect that CRDs take: structural, without references.
+"""Converts the schemas of pydantic models to structural schemas for CRDs.
 
-The API server's rules: every value has a type; no `$ref`, `anyOf` or `title`; no object with both
-`properties` and `additionalProperties`; defaults are checked, with CEL, before defaults of what
-they hold are filled in. So a section's default is `{}`, and rules look with `has()` first.
+The API server requires: every value has a type; no `$ref`, `anyOf` or `title`; no object with both
+`properties` and `additionalProperties`. It validates defaults, with CEL, before it fills in nested
+defaults. So the default of a section is `{}`, and rules check with `has()` first.
 """
 
 from typing import Any
@@ -43,15 +43,15 @@ class _Inlining:
         return found
 
     def _without_alternatives(self, found: dict[str, Any]) -> dict[str, Any]:
-        """Resolve references, and `X | None`: for the API server a missing key is None."""
+        """Resolve references and `X | None`. For the API server, a missing key is None."""
         if (reference := found.pop("$ref", None)) is not None:
             target = self._definitions[reference.rpartition("/")[2]]
-            # What stands beside the reference, such as a description, is nearer to the field.
+            # Keys next to the reference, such as a description, override those of the target.
             return self._without_alternatives({**_kept(target), **found})
         for word in ("allOf", "anyOf"):
             branches = [each for each in found.pop(word, []) if each != {"type": "null"}]
             if len(branches) > 1:
-                raise ValueError(f"no structural schema has these alternatives: {branches}")
+                raise ValueError(f"a structural schema cannot have these alternatives: {branches}")
             if branches:
                 if found.get("default", ...) is None:
                     del found["default"]

@@ -1,10 +1,10 @@
-"""What the operator says of a `CarawayCluster`."""
+"""The status of a `CarawayCluster`."""
 
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from caraway_operator.resources.base import Object, Section, as_tuple
+from caraway_operator.resources.base import JsonObject, SpecSection, as_tuple
 
 Phase = Literal[
     "Pending",
@@ -21,63 +21,65 @@ Phase = Literal[
 _Time = Annotated[str, Field(max_length=64)]
 
 
-class Condition(Section):
-    """One thing that is so, or is not."""
+class Condition(SpecSection):
+    """A condition of the cluster."""
 
-    type: Annotated[str, Field(max_length=316)] = Field(description="What it is about.")
-    status: Literal["True", "False", "Unknown"] = Field(description="Whether it is so.")
-    reason: Annotated[str, Field(max_length=1024)] = Field(description="Why, in one word.")
-    message: Annotated[str, Field(max_length=32768)] = Field(description="Why, for people.")
+    type: Annotated[str, Field(max_length=316)] = Field(description="Type of the condition.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Status of the condition.")
+    reason: Annotated[str, Field(max_length=1024)] = Field(description="Reason in CamelCase.")
+    message: Annotated[str, Field(max_length=32768)] = Field(description="Human-readable message.")
     observed_generation: int | None = Field(
-        default=None, description="Of which spec this was said."
+        default=None, description="Generation that the condition was set for."
     )
     last_transition_time: Annotated[_Time, Field(json_schema_extra={"format": "date-time"})] = (
-        Field(description="When status changed.")
+        Field(description="When the status last changed.")
     )
 
 
-class Replicas(Section):
-    """How many pods of a component there are."""
+class Replicas(SpecSection):
+    """Numbers of pods of a component."""
 
-    wanted: int = Field(default=0, description="How many there shall be.")
-    current: int = Field(default=0, description="How many there are.")
-    ready: int = Field(default=0, description="How many of them are ready.")
-    updated: int = Field(default=0, description="How many of them are of the newest spec.")
+    wanted: int = Field(default=0, description="Desired number of pods.")
+    current: int = Field(default=0, description="Current number of pods.")
+    ready: int = Field(default=0, description="Number of ready pods.")
+    updated: int = Field(default=0, description="Number of pods with the newest template.")
 
 
-class Endpoints(Section):
-    """Where users reach the cluster, from within Kubernetes."""
+class Endpoints(SpecSection):
+    """Endpoints of the cluster within Kubernetes."""
 
     http: str | None = Field(default=None, description="URL of the HTTP API.")
     flight: str | None = Field(default=None, description="Location of Arrow Flight SQL.")
     metrics: str | None = Field(default=None, description="URL of metrics and readiness.")
 
 
-class ClusterStatus(Section):
-    """How a cluster is."""
+class CarawayClusterStatus(SpecSection):
+    """The status of a cluster."""
 
-    observed_generation: int | None = Field(default=None, description="Which spec this is about.")
-    phase: Phase | None = Field(default=None, description="How it is, in one word.")
-    message: str | None = Field(default=None, description="Why it is so, for people.")
+    observed_generation: int | None = Field(default=None, description="Generation last reconciled.")
+    phase: Phase | None = Field(default=None, description="Phase of the cluster.")
+    message: str | None = Field(
+        default=None, description="Human-readable explanation of the phase."
+    )
     replicas: int | None = Field(
-        default=None, description="Executors that there are, for `kubectl scale`."
+        default=None, description="Current number of executors, for `kubectl scale`."
     )
     selector: str | None = Field(
-        default=None, description="Labels of executors, for `kubectl scale`."
+        default=None, description="Label selector of executors, for `kubectl scale`."
     )
     executors_ready: str | None = Field(
-        default=None, description="Executors that are ready, as `2/3`."
+        default=None, description="Ready and desired executors, such as `2/3`."
     )
     schedulers_ready: str | None = Field(
-        default=None, description="Schedulers that are ready, as `1/1`."
+        default=None, description="Ready and desired schedulers, such as `1/1`."
     )
-    executor: Replicas | None = Field(default=None, description="Executors.")
-    scheduler: Replicas | None = Field(default=None, description="Schedulers.")
-    head: Replicas | None = Field(default=None, description="The head.")
-    state: Replicas | None = Field(default=None, description="The state's pod.")
-    image: str | None = Field(default=None, description="Image that all pods run.")
-    version: str | None = Field(default=None, description="Version that all pods run.")
-    endpoints: Endpoints | None = Field(default=None, description="Where users reach the cluster.")
+    executor: Replicas | None = Field(default=None, description="Pods of the executors.")
+    scheduler: Replicas | None = Field(default=None, description="Pods of the schedulers.")
+    head: Replicas | None = Field(default=None, description="Pods of the head.")
+    state: Replicas | None = Field(default=None, description="Pods of the state.")
+    image: str | None = Field(default=None, description="Image of all pods.")
+    version: str | None = Field(default=None, description="Version of all pods.")
+    endpoints: Endpoints | None = Field(default=None, description="Endpoints of the cluster.")
     conditions: Annotated[
         tuple[Condition, ...],
         Field(
@@ -88,8 +90,8 @@ class ClusterStatus(Section):
             },
         ),
         BeforeValidator(as_tuple),
-    ] = Field(default=(), description="What is so, and what is not.")
-    progress: Object | None = Field(
+    ] = Field(default=(), description="Conditions of the cluster.")
+    progress: JsonObject | None = Field(
         default=None,
-        description="What the operator is in the middle of; its own, and of no fixed form.",
+        description="Progress of the operator. Internal, without a stable format.",
     )

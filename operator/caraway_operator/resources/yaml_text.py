@@ -1,4 +1,4 @@
-"""Values as YAML that manifests are read from: rules of YAML 1.2, where PyYAML writes 1.1."""
+"""Writes manifests as YAML 1.2, because PyYAML writes YAML 1.1."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import yaml
 
 from caraway_core.manifest import scalars
 
-# Any: PyYAML publishes no type for what may be written in C.
+# Any: PyYAML has no type for the dumper in C.
 _Base: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
@@ -16,7 +16,7 @@ class _Dumper(_Base):  # type: ignore[misc]
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # `1e5` and `0o17` are plain texts to PyYAML, and numbers to whoever reads the manifest.
+    # `1e5` and `0o17` are strings in YAML 1.1, but numbers in YAML 1.2.
     style = "|" if "\n" in text else None if scalars.resolve(text) == text else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
@@ -34,7 +34,7 @@ _Dumper.add_representer(scalars.WrittenFloat, _as_written("float"))
 
 
 def dump(value: dict[str, Any]) -> str:
-    """Write a mapping so that it is read back as it is; keys keep their order."""
+    """Return a mapping as YAML that parses to the same value. Keys keep their order."""
     return yaml.dump(
         value, Dumper=_Dumper, sort_keys=False, width=100, allow_unicode=True, indent=2
     )

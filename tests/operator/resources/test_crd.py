@@ -1,4 +1,4 @@
-"""The CRDs, by the rules of the API server that no schema of Kubernetes tells."""
+"""The CRDs, checked by rules of the API server that are in no schema of Kubernetes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from caraway_operator.resources import crd, declared, parsing, quantities
+from caraway_operator.resources import crd, manifest_checks, parsing, quantities
 from tests.operator.manifests.clusters import EVERYTHING, MANIFEST
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +40,7 @@ def rules(node: dict[str, Any]) -> list[dict[str, str]]:
     return found
 
 
-def test_the_chart_carries_what_the_models_say() -> None:
+def test_the_crds_of_the_chart_are_up_to_date() -> None:
     for name, text in crd.files().items():
         assert (CHART / name).read_text() == text, (
             "write them anew: python -m caraway_operator.resources.crd charts/caraway/crds"
@@ -49,7 +49,7 @@ def test_the_chart_carries_what_the_models_say() -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_kubernetes_takes_them(version: str) -> None:
+def test_crds_are_valid_for_every_kubernetes_version(version: str) -> None:
     for definition in CRDS:
         kubernetes_validate.validate(definition, version, strict=True)
 
@@ -73,7 +73,7 @@ def test_schemas_are_structural(definition: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("definition", CRDS, ids=lambda each: each["metadata"]["name"])
-def test_everything_has_a_bound_so_that_rules_are_cheap(definition: dict[str, Any]) -> None:
+def test_every_value_is_bounded_so_that_rules_are_cheap(definition: dict[str, Any]) -> None:
     for path, node in walk(schema(definition)["properties"]["spec"]):
         match node.get("type"):
             case "string":
@@ -86,14 +86,14 @@ def test_everything_has_a_bound_so_that_rules_are_cheap(definition: dict[str, An
                 assert {"minimum", "maximum"} <= node.keys(), path
 
 
-def test_every_field_says_what_it_is_for() -> None:
+def test_every_field_has_a_description() -> None:
     for definition in CRDS:
         for path, node in walk(schema(definition)["properties"]["spec"]):
             if not path.endswith("]"):
                 assert node.get("description"), path
 
 
-def test_defaults_are_right_by_the_schema_and_by_the_rules_before_they_are_filled_in() -> None:
+def test_defaults_are_valid_before_nested_defaults_are_filled_in() -> None:
     for definition in CRDS:
         for path, node in walk(schema(definition)):
             if "default" in node:
@@ -109,7 +109,7 @@ def test_kubectl_scale_finds_its_fields() -> None:
     assert paths[scale["specReplicasPath"]]["type"] == "integer"
     assert paths[scale["statusReplicasPath"]]["type"] == "integer"
     assert paths[scale["labelSelectorPath"]]["type"] == "string"
-    # Without a number in the spec `kubectl scale` and an HPA see none.
+    # Without a default, `kubectl scale` and an HPA would see no replicas.
     assert paths[".spec.executor"]["default"] == {}
     assert paths[".spec.executor.replicas"]["default"] == 2
 
@@ -123,14 +123,14 @@ def test_columns_show_fields_that_exist() -> None:
             assert path in paths or path.startswith((".metadata.", ".status.conditions[?")), path
 
 
-def test_the_schema_and_the_models_take_the_same_resources() -> None:
+def test_schema_and_models_accept_the_same_resources() -> None:
     resource = {"spec": {"manifest": MANIFEST, **EVERYTHING}}
     jsonschema.validate(resource, schema(CRDS[0]))
     assert not parsing.cluster("demo", resource["spec"]).problems
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.yaml")), ids=lambda file: file.name)
-def test_examples_are_right(file: Path) -> None:
+def test_examples_are_valid(file: Path) -> None:
     resource = yaml.safe_load(file.read_text())
     if resource["kind"] == "CarawayLimits":
         jsonschema.validate(resource, schema(CRDS[1]))
@@ -139,7 +139,7 @@ def test_examples_are_right(file: Path) -> None:
     jsonschema.validate(resource, schema(CRDS[0]))
     parsed = parsing.cluster(resource["metadata"]["name"], resource["spec"])
     assert parsed.spec is not None, parsed.problems
-    assert declared.inline(parsed.spec).problems == ()
+    assert manifest_checks.check_inline(parsed.spec).problems == ()
 
 
 @pytest.mark.parametrize(
@@ -153,15 +153,15 @@ def test_examples_are_right(file: Path) -> None:
         {"image": {"tag": "not a tag"}},
     ],
 )
-def test_the_schema_and_the_models_refuse_the_same_fields(spec: dict[str, Any]) -> None:
+def test_schema_and_models_reject_the_same_fields(spec: dict[str, Any]) -> None:
     whole = {"manifest": MANIFEST, **spec}
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"spec": whole}, schema(CRDS[0]))
     assert parsing.cluster("demo", whole).problems
 
 
-def test_no_refusal_of_the_api_server_shows_a_password() -> None:
-    """It says what a field held that its pattern refuses, and nothing of what an object held."""
+def test_validation_errors_of_the_api_server_reveal_no_password() -> None:
+    """It quotes the value of a field with an invalid pattern, but not of an object."""
     redis = dict(walk(schema(CRDS[0])))[".spec.redis.url"]
 
     assert "pattern" not in redis and not rules(redis)
@@ -171,11 +171,11 @@ def test_no_refusal_of_the_api_server_shows_a_password() -> None:
     assert problem.path == "spec.redis.url" and "hidden" not in problem.message
 
 
-def test_rules_on_the_name_say_which_field_it_is() -> None:
+def test_rules_on_the_name_have_a_field_path() -> None:
     assert {rule["fieldPath"] for rule in rules(schema(CRDS[0]))} == {".metadata.name"}
 
 
-# Rules in CEL
+# CEL rules
 
 
 def holds(rule: dict[str, str], self: Any, old: Any = None) -> bool:
@@ -204,19 +204,19 @@ def _compare(text: str, other: str) -> int:
 
 
 def broken(path: str, self: Any, old: Any = None) -> list[str]:
-    """The messages of the rules at a path that do not hold."""
+    """Return the messages of the broken rules at a path."""
     node = dict(walk(schema(CRDS[0])))[path]
     found = [rule for rule in rules(node) if old is not None or "oldSelf" not in rule["rule"]]
     return [rule["message"] for rule in found if not holds(rule, self, old)]
 
 
 @pytest.mark.parametrize("name", ["a", "a" * 40, "head", "demo-heads"])
-def test_names_that_can_be(name: str) -> None:
+def test_valid_names(name: str) -> None:
     assert not broken("", {"metadata": {"name": name}})
 
 
 @pytest.mark.parametrize("name", ["a" * 41, "a.b", "1a", "demo-head", "x-token"])
-def test_names_that_cannot_be_are_those_that_the_operator_refuses(name: str) -> None:
+def test_names_are_invalid_for_the_crd_and_the_operator_alike(name: str) -> None:
     assert broken("", {"metadata": {"name": name}})
     assert parsing.cluster(name, {"manifest": MANIFEST}).problems
 
@@ -269,13 +269,13 @@ def test_rules_between_fields(path: str, value: dict[str, Any], is_right: bool) 
         ({}, {}, True),
     ],
 )
-def test_volumes_grow_and_do_not_change_otherwise(
+def test_volumes_can_only_grow(
     path: str, old: dict[str, Any], new: dict[str, Any], is_right: bool
 ) -> None:
     assert (broken(path, new, old) == []) is is_right
 
 
-def test_limits_of_nothing_at_all_are_refused_by_rule_and_model() -> None:
+def test_limits_of_zero_are_rejected_by_rule_and_model() -> None:
     fields = schema(CRDS[1])["properties"]["spec"]["properties"]
     for name in ("api_rps", "request_timeout_secs", "sql_query_timeout_secs"):
         [rule] = rules(fields[name])

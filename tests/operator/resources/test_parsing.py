@@ -11,7 +11,7 @@ def problems(spec: Any, name: str = "demo") -> list[str]:
     return [str(problem) for problem in parsing.cluster(name, spec).problems]
 
 
-def test_a_manifest_is_enough() -> None:
+def test_a_manifest_is_sufficient() -> None:
     spec = parsing.cluster("demo", MANIFEST).spec
     assert spec is not None
     assert (spec.scheduler.replicas, spec.executor.replicas) == (1, 2)
@@ -27,18 +27,18 @@ def test_quantities_may_be_numbers() -> None:
     assert spec.executor.resources.limits == {"cpu": "2", "memory": "4Gi"}
 
 
-def test_keys_without_a_value_and_keys_that_nobody_knows_are_as_if_absent() -> None:
+def test_null_and_unknown_keys_are_dropped() -> None:
     spec = {**MANIFEST, "redis": None, "executor": {"replicas": None, "ofTomorrow": 1}}
     assert parsing.cluster("demo", spec) == parsing.cluster("demo", {**MANIFEST, "executor": {}})
 
 
-def test_null_in_a_probe_stays_as_it_takes_something_away() -> None:
+def test_null_in_a_probe_is_kept_because_it_removes_a_key() -> None:
     probes = {"startup": {"httpGet": None}}
     spec = parsing.cluster("demo", {**MANIFEST, "executor": {"probes": probes}}).spec
     assert spec is not None and spec.executor.probes.startup == {"httpGet": None}
 
 
-def test_everything_that_is_malformed_is_told_with_its_path() -> None:
+def test_every_malformed_field_is_reported_with_its_path() -> None:
     spec = {
         "manifest": "name: app",
         "paused": "yes",
@@ -53,58 +53,58 @@ def test_everything_that_is_malformed_is_told_with_its_path() -> None:
         "spec.scheduler.replicas: Input should be less than or equal to 100",
         "spec.executor.resources.limits.memory: '4GiB' is not a quantity; write for example 500m, "
         "2 or 4Gi",
-        "spec.executor.replicas: must be a whole number",
+        "spec.executor.replicas: must be an integer",
         "spec.secrets[0].secretName: is missing",
         "spec.service.type: Input should be 'ClusterIP', 'NodePort' or 'LoadBalancer'",
     ]
 
 
 @pytest.mark.parametrize("spec", [None, [], "text"])
-def test_a_spec_that_is_no_mapping(spec: Any) -> None:
+def test_a_spec_that_is_not_a_mapping(spec: Any) -> None:
     assert problems(spec) == ["spec: must be a mapping of keys to values"]
 
 
 @pytest.mark.parametrize(
     ("sections", "problem"),
     [
-        ({"manifest": None}, "spec.manifest: one of manifest and manifestFrom is needed"),
+        ({"manifest": None}, "spec.manifest: one of manifest and manifestFrom is required"),
         (
             {"manifestFrom": {"configMap": {"name": "m"}}},
-            "spec.manifestFrom: manifest and manifestFrom exclude each other",
+            "spec.manifestFrom: manifest and manifestFrom are mutually exclusive",
         ),
         (
             {"executor": {"minReplicas": 2}},
-            "spec.executor.minReplicas: is for autoscaling, which needs maxReplicas as well",
+            "spec.executor.minReplicas: requires maxReplicas, which turns autoscaling on",
         ),
         (
             {"executor": {"minReplicas": 4, "maxReplicas": 3}},
-            "spec.executor.minReplicas: 4 is more than maxReplicas, 3",
+            "spec.executor.minReplicas: 4 is greater than maxReplicas, 3",
         ),
         (
             {"executor": {"drainTimeoutSeconds": 60, "terminationGracePeriodSeconds": 60}},
-            "spec.executor.terminationGracePeriodSeconds: must be more than drainTimeoutSeconds, "
-            "60, or pods are killed while they drain",
+            "spec.executor.terminationGracePeriodSeconds: must be greater than drainTimeoutSeconds"
+            ", 60; otherwise pods are killed while they drain",
         ),
         (
             {"head": {"resources": {"requests": {"cpu": 2}, "limits": {"cpu": "1500m"}}}},
-            "spec.head.resources.requests.cpu: 2 is more than the limit, 1500m",
+            "spec.head.resources.requests.cpu: 2 is greater than the limit, 1500m",
         ),
         (
             {"executor": {"resources": {"requests": {"memory": "500Mi"}}}},
-            "spec.executor.resources: memory 500Mi is too little; at least 768Mi are needed",
+            "spec.executor.resources: memory 500Mi is too low; the minimum is 768Mi",
         ),
-        ({"redis": {}}, "spec.redis: exactly one of url and urlFrom is needed"),
+        ({"redis": {}}, "spec.redis: exactly one of url and urlFrom is required"),
         (
             {"secrets": [{"name": "v", "secretName": "a"}, {"name": "v", "secretName": "b"}]},
             "spec.secrets[1].name: the store 'v' is declared twice",
         ),
         (
             {"secrets": [{"name": "secrets", "secretName": "a"}]},
-            "spec.secrets[0].name: 'secrets' belongs to Caraway; choose another name",
+            "spec.secrets[0].name: 'secrets' is reserved; choose another name",
         ),
     ],
 )
-def test_fields_that_do_not_go_together(sections: dict[str, Any], problem: str) -> None:
+def test_conflicting_fields(sections: dict[str, Any], problem: str) -> None:
     assert problems({**MANIFEST, **sections}) == [problem]
 
 
@@ -118,17 +118,17 @@ def test_fields_that_do_not_go_together(sections: dict[str, Any], problem: str) 
         ("my-demo-state", "an object of the cluster 'my-demo'"),
     ],
 )
-def test_names_that_leave_no_room_for_those_of_objects(name: str, words: str) -> None:
+def test_invalid_cluster_names(name: str, words: str) -> None:
     [problem] = problems(MANIFEST, name)
     assert problem.startswith("metadata.name: ") and words in problem
 
 
 @pytest.mark.parametrize("name", ["a", "a" * 40, "head", "demo-heads", "x1"])
-def test_names_that_do(name: str) -> None:
+def test_valid_cluster_names(name: str) -> None:
     assert not problems(MANIFEST, name)
 
 
-def test_limits_are_those_of_the_management_api() -> None:
+def test_limits_have_the_fields_of_the_management_api() -> None:
     answer = {
         "apps": -1,
         "replicas": 3,
@@ -147,6 +147,6 @@ def test_limits_are_those_of_the_management_api() -> None:
     assert without is not None and without.resources is None
 
 
-def test_limits_below_unlimited_are_none() -> None:
+def test_limits_below_minus_one_are_rejected() -> None:
     [problem] = parsing.limits({"replicas": -2}).problems
     assert str(problem) == "spec.replicas: Input should be greater than or equal to -1"

@@ -27,7 +27,7 @@ def test_a_quantity_is_a_number(text: str | int, number: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "4GiB", "-1", "1 Gi", "Gi", "1e", "1_000", "1" * 40])
-def test_anything_else_is_none(text: str) -> None:
+def test_anything_else_is_not_a_quantity(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity"):
         quantities.number(text)
 
@@ -46,7 +46,9 @@ def test_anything_else_is_none(text: str) -> None:
         (4, "4"),
     ],
 )
-def test_it_is_written_as_the_api_server_writes_it(text: str | int, canonical: str) -> None:
+def test_quantities_have_the_canonical_form_of_the_api_server(
+    text: str | int, canonical: str
+) -> None:
     assert quantities.canonical(text) == canonical
 
 
@@ -54,7 +56,7 @@ def test_it_is_written_as_the_api_server_writes_it(text: str | int, canonical: s
     st.integers(0, 10**9),
     st.sampled_from(["", "m", "k", "M", "G", "Ki", "Mi", "Gi", "Ti"]),
 )
-def test_writing_it_anew_does_not_change_it(number: int, unit: str) -> None:
+def test_the_canonical_form_is_stable(number: int, unit: str) -> None:
     text = quantities.canonical(f"{number}{unit}")
     assert quantities.number(text) == quantities.number(f"{number}{unit}")
     assert quantities.canonical(text) == text

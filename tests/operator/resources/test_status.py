@@ -1,4 +1,4 @@
-"""What the operator says of a cluster, against the schema: what is not in it would be dropped."""
+"""The status of a cluster against the CRD's schema, which drops unknown fields."""
 
 from typing import Any
 
@@ -6,28 +6,30 @@ import jsonschema
 
 from caraway_operator import status
 from caraway_operator.resources import crd
-from caraway_operator.resources.status import ClusterStatus
-from caraway_operator.status import Facts
+from caraway_operator.resources.status import CarawayClusterStatus
+from caraway_operator.status import ClusterFacts, SpecFacts
 
 SCHEMA: dict[str, Any] = crd.cluster()["spec"]["versions"][0]["schema"]["openAPIV3Schema"][
     "properties"
 ]["status"]
-FACTS = Facts(
+FACTS = ClusterFacts(
     name="demo",
     namespace="shop",
     generation=3,
-    wish={"executor": 2, "scheduler": 1},
-    problems=["spec.executor.replicas: must be a whole number"],
-    clamped=["spec.executor.replicas: 9 was lowered to 3"],
-    failures=["a field that cannot be changed"],
-    image="caraway:0.1.0",
-    version="0.1.0",
+    desired_replicas={"executor": 2, "scheduler": 1},
+    spec=SpecFacts(
+        problems=["spec.executor.replicas: must be an integer"],
+        clamped=["spec.executor.replicas: 9 was lowered to 3"],
+        image="caraway:0.1.0",
+        version="0.1.0",
+    ),
+    failures=["a field is immutable"],
 )
 PROGRESS = {"executor": "demo-executor-1", "since": 1, "purpose": "scale-in"}
 
 
 def present(value: object) -> object:
-    """What is left of a merge patch that is applied to nothing."""
+    """Return the result of a merge patch that is applied to an empty object."""
     if isinstance(value, dict):
         return {key: present(each) for key, each in value.items() if each is not None}
     if isinstance(value, (list, tuple)):
@@ -36,7 +38,7 @@ def present(value: object) -> object:
 
 
 def unknown(value: object, schema: dict[str, Any], path: str = "status") -> list[str]:
-    """Paths that the schema does not have."""
+    """Return the paths that are not in the schema."""
     if schema.get("x-kubernetes-preserve-unknown-fields"):
         return []
     if isinstance(value, list):
@@ -52,9 +54,9 @@ def unknown(value: object, schema: dict[str, Any], path: str = "status") -> list
     return found
 
 
-def test_nothing_of_a_status_is_dropped_or_refused() -> None:
-    written = present(status.status(FACTS, {}, PROGRESS, "2026-11-21T16:00:00Z"))
+def test_the_status_is_valid_for_the_crd() -> None:
+    written = present(status.cluster_status(FACTS, {}, PROGRESS, "2026-11-21T16:00:00Z"))
     jsonschema.validate(written, SCHEMA)
     assert unknown(written, SCHEMA) == []
-    read = ClusterStatus.model_validate(written)
+    read = CarawayClusterStatus.model_validate(written)
     assert read.phase and read.conditions and read.progress == PROGRESS

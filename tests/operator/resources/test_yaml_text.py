@@ -28,14 +28,14 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(st.from_regex(r"\A[a-z_]{1,8}\Z"), VALUES, min_size=1, max_size=4))
-def test_what_is_written_is_read_as_it_was(value: dict[str, Any]) -> None:
+def test_a_written_value_is_read_back_unchanged(value: dict[str, Any]) -> None:
     assert read(yaml_text.dump(value)) == value
 
 
 @pytest.mark.parametrize(
     "text", ["1e5", "0o17", "no", "007", "1.10", "~", "", "a: b", "a\nb\n", "  a\nb", "# a", "é"]
 )
-def test_texts_stay_texts(text: str) -> None:
+def test_strings_stay_strings(text: str) -> None:
     assert read(yaml_text.dump({"key": text})) == {"key": text}
 
 
@@ -46,5 +46,5 @@ def test_numbers_are_written_as_they_were_read() -> None:
     assert (mask, mask.text) == (15, "0o17")
 
 
-def test_statements_of_several_lines_stay_legible() -> None:
+def test_multi_line_statements_stay_readable() -> None:
     assert yaml_text.dump({"sql": "SELECT 1\nFROM a\n"}) == "sql: |\n  SELECT 1\n  FROM a\n"

@@ -1,4 +1,4 @@
-"""A manifest whose texts cannot work is refused before anything is rolled out."""
+"""A manifest with invalid SQL or references is rejected before a rollout starts."""
 
 import subprocess
 import sys
@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from caraway_operator.resources import declared
-from tests.operator.looking import bench
+from caraway_operator.resources import manifest_checks
+from tests.operator.harness import harness
 from tests.operator.manifests.clusters import spec
 
 ORDERS: dict[str, Any] = {"from": "s3://b/a/", "name": "orders"}
 
 
 def problems(manifest: dict[str, Any], **sections: Any) -> list[str]:
-    checked = declared.inline(spec({"version": "v1", "kind": "Caraway", "name": "a", **manifest},
-                                   **sections))  # fmt: skip
+    content = {"version": "v1", "kind": "Caraway", "name": "a", **manifest}
+    checked = manifest_checks.check_inline(spec(content, **sections))
     return [str(each) for each in checked.problems]
 
 
@@ -23,17 +23,17 @@ def problems(manifest: dict[str, Any], **sections: Any) -> list[str]:
     ("sql", "why"),
     [
         ("SELEKT 1", "is not SQL: sql parser error: Expected: an SQL statement, found: SELEKT"),
-        ("SELECT 1; SELECT 2", "must be one statement, but has 2"),
+        ("SELECT 1; SELECT 2", "must be one statement, but contains 2"),
         ("DELETE FROM orders", "must be a query"),
     ],
 )
-def test_a_view_that_is_no_query_is_refused(sql: str, why: str) -> None:
+def test_a_view_that_is_not_a_query_is_rejected(sql: str, why: str) -> None:
     [found] = problems({"views": [{"name": "v", "sql": sql}]})
 
     assert found.startswith(f"spec.manifest.views[0].sql: {why}")
 
 
-def test_a_refresh_that_is_no_query_is_refused() -> None:
+def test_a_refresh_that_is_not_a_query_is_rejected() -> None:
     accelerated = {**ORDERS, "acceleration": {"enabled": True, "refresh_sql": "SELEKT 1"}}
 
     [found] = problems({"datasets": [accelerated]})
@@ -41,17 +41,16 @@ def test_a_refresh_that_is_no_query_is_refused() -> None:
     assert found.startswith("spec.manifest.datasets[0].acceleration.refresh_sql: is not SQL")
 
 
-def test_a_store_that_nobody_declares_is_named() -> None:
+def test_an_undeclared_store_is_reported() -> None:
     dataset = {**ORDERS, "params": {"s3_key": "${lake:KEY}", "s3_secret": "${secrets:S}"}}
 
     assert problems({"datasets": [dataset]}) == [
-        "spec.manifest.datasets[0].params.s3_key: there is no secret store 'lake'; "
-        "known: env, secrets"
+        "spec.manifest.datasets[0].params.s3_key: unknown secret store 'lake'; known: env, secrets"
     ]
     assert not problems({"datasets": [dataset]}, secrets=[{"name": "lake", "secretName": "keys"}])
 
 
-def test_a_param_that_the_connector_does_not_take_is_named() -> None:
+def test_an_unknown_parameter_of_a_connector_is_reported() -> None:
     dataset = {**ORDERS, "params": {"s3_regoin": "eu", "csv_delimiter": ";"}}
 
     [found] = problems({"datasets": [dataset]})
@@ -75,7 +74,7 @@ def test_a_param_that_the_connector_does_not_take_is_named() -> None:
         ({"url": "/results", "params": {"mode": "x"}}, "params 'mode' mean nothing to a folder"),
     ],
 )
-def test_a_result_store_that_cannot_work_is_refused(store: dict[str, Any], why: str) -> None:
+def test_an_invalid_result_store_is_rejected(store: dict[str, Any], why: str) -> None:
     [of_resource] = problems({}, resultStore=store)
     scheduler = {"state_location": store["url"], "params": store.get("params", {})}
     [of_manifest] = problems({"runtime": {"scheduler": scheduler}})
@@ -85,7 +84,7 @@ def test_a_result_store_that_cannot_work_is_refused(store: dict[str, Any], why: 
     assert why in of_manifest
 
 
-def test_a_result_store_is_not_judged_by_its_secrets() -> None:
+def test_the_secrets_of_a_result_store_are_not_checked() -> None:
     secret_params = [
         {"param": param, "name": "bucket", "key": param} for param in ("key", "secret", "auth")
     ]
@@ -115,19 +114,19 @@ def test_the_image_of_the_operator_can_check_a_result_store() -> None:
         "SELECT * EXCLUDE (a) FROM t UNION ALL BY NAME SELECT 1",
     ],
 )
-def test_a_view_that_the_engine_may_read_is_let_through(sql: str) -> None:
+def test_a_view_that_the_engine_may_parse_is_accepted(sql: str) -> None:
     assert not problems({"views": [{"name": "v", "sql": sql}]})
 
 
 async def test_a_view_that_does_not_parse_starts_no_rollout() -> None:
-    async with bench() as at:
+    async with harness() as at:
         at.create()
         await at.settle()
         before = len(at.api.log)
         broken = {"version": "v1", "kind": "Caraway", "name": "shop"}
         at.change(manifest={**broken, "views": [{"name": "v", "sql": "SELEKT 1"}]})
 
-        await at.look()
+        await at.reconcile()
 
         assert at.condition("SpecValid")["status"] == "False"
         assert "views[0].sql: is not SQL" in at.condition("SpecValid")["message"]

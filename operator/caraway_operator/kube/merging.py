@@ -1,7 +1,7 @@
-"""What of a live object stays when the operator writes it, and what must be as declared. Pure.
+"""Merges a desired object with the fields of the live object that an update must keep. Pure.
 
-Everything that an object says is the operator's, but for what the API allocates and what other
-tools keep in metadata. So fields that somebody adds by hand are removed with the next write.
+The operator owns every field, except those that the API server allocates and the metadata of other
+tools. So fields that are added by hand are removed by the next write.
 """
 
 import json
@@ -13,9 +13,9 @@ from caraway_operator.kube.kinds import Object
 from caraway_operator.naming import GROUP
 
 KEYS = f"{GROUP}/applied-keys"
-"""The annotation that lists our labels and annotations, so that dropped ones can be removed."""
+"""The annotation that lists the applied labels and annotations, so that they can be removed."""
 RESTARTED = "kubectl.kubernetes.io/restartedAt"
-"""What `kubectl rollout restart` writes into a template. Removing it would restart all pods."""
+"""Set on a template by `kubectl rollout restart`. Removing it would restart all pods."""
 _ADDRESSES = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 _HEADLESS = "None"
 _WITH_NODE_PORTS = frozenset({"NodePort", "LoadBalancer"})
@@ -24,15 +24,15 @@ _OF_ACCOUNT = ("imagePullSecrets", "secrets")
 
 
 def keys(metadata: Mapping[str, Any]) -> str:
-    """Return the value of the annotation KEYS for an object with this metadata."""
+    """Return the value of the annotation `KEYS` for this metadata."""
     found = {part: sorted(metadata.get(part) or ()) for part in ("annotations", "labels")}
     return json.dumps(found, separators=(",", ":"))
 
 
-def merged(wanted: Object, live: Object) -> Object:
-    """Return the object to write over a live one: `wanted` with what stays of `live`."""
+def merged(desired: Object, live: Object) -> Object:
+    """Return the update of a live object: `desired`, with the fields of `live` that are kept."""
     there = live["metadata"]
-    metadata = {**wanted["metadata"], "uid": there["uid"]}
+    metadata = {**desired["metadata"], "uid": there["uid"]}
     metadata["resourceVersion"] = there["resourceVersion"]
     before = _keys_before(there)
     for part in ("annotations", "labels"):
@@ -48,18 +48,18 @@ def merged(wanted: Object, live: Object) -> Object:
     others = [each for each in there.get("ownerReferences") or () if each["uid"] not in uids]
     if mine or others:
         metadata["ownerReferences"] = [*mine, *others]
-    return _with_allocated({**wanted, "metadata": metadata}, live)
+    return _with_allocated({**desired, "metadata": metadata}, live)
 
 
-def essence(live: Object, wanted: Object) -> Any:
-    """Return what must stay as it was written: all but what `merged` carries over."""
-    there, mine = live["metadata"], wanted["metadata"]
+def essence(live: Object, desired: Object) -> Any:
+    """Return the owned fields of a live object: all that `merged` does not keep from it."""
+    there, mine = live["metadata"], desired["metadata"]
     held: dict[str, Any] = {key: value for key, value in live.items() if key not in _TOP}
     if live["kind"] == "ServiceAccount":
         held = {key: value for key, value in held.items() if key not in _OF_ACCOUNT}
     spec = held.get("spec")
     if isinstance(spec, Mapping):
-        held["spec"] = _essence_of_spec(live["kind"], spec, wanted.get("spec") or {})
+        held["spec"] = _essence_of_spec(live["kind"], spec, desired.get("spec") or {})
     owners = there.get("ownerReferences") or ()
     return {
         **held,
@@ -69,29 +69,29 @@ def essence(live: Object, wanted: Object) -> Any:
     }
 
 
-def settled(wanted: Object, live: Object | None) -> Object:
-    """Return the object; a StatefulSet keeps the sizes of its claims, which grow one by one."""
+def settled(desired: Object, live: Object | None) -> Object:
+    """Return the object; a StatefulSet keeps its claim sizes, because claims are expanded."""
     there = (live or {}).get("spec") or {}
     templates = there.get("volumeClaimTemplates")
-    if wanted["kind"] != "StatefulSet" or not templates:
-        return wanted
-    if not comparing.covers(_without_sizes(wanted["spec"]), _without_sizes(there)):
-        return wanted
+    if desired["kind"] != "StatefulSet" or not templates:
+        return desired
+    if not comparing.covers(_without_sizes(desired["spec"]), _without_sizes(there)):
+        return desired
     sizes = {each["metadata"]["name"]: each["spec"].get("resources") for each in templates}
     kept = [
         {**each, "spec": {**each["spec"], "resources": sizes[each["metadata"]["name"]]}}
-        for each in wanted["spec"]["volumeClaimTemplates"]
+        for each in desired["spec"]["volumeClaimTemplates"]
     ]
-    return {**wanted, "spec": {**wanted["spec"], "volumeClaimTemplates": kept}}
+    return {**desired, "spec": {**desired["spec"], "volumeClaimTemplates": kept}}
 
 
-def must_be_remade(wanted: Object, live: Object) -> bool:
-    """Tell whether a write would leave out, in silence, a field that the API never changes."""
-    if wanted["kind"] != "Service":
+def must_recreate(desired: Object, live: Object) -> bool:
+    """Tell whether an update would silently ignore a change of an immutable field."""
+    if desired["kind"] != "Service":
         return False
     there = live.get("spec") or {}
-    # The API fills an address that is left out with the one that there is, "None" included.
-    return bool(there.get("clusterIP")) and _is_headless(there) != _is_headless(wanted["spec"])
+    # The API server fills in a missing address with the live one, even if that is "None".
+    return bool(there.get("clusterIP")) and _is_headless(there) != _is_headless(desired["spec"])
 
 
 def _with_allocated(body: Object, live: Object) -> Object:
@@ -138,9 +138,9 @@ def _restarted(spec: Object, there: Mapping[str, Any]) -> Object:
     return {**spec, "template": {**template, "metadata": metadata}}
 
 
-def _essence_of_spec(kind: str, spec: Mapping[str, Any], wanted: Mapping[str, Any]) -> Any:
+def _essence_of_spec(kind: str, spec: Mapping[str, Any], desired: Mapping[str, Any]) -> Any:
     if kind == "Service":
-        left_out = {*_ADDRESSES, "healthCheckNodePort"} | ({"loadBalancerClass"} - wanted.keys())
+        left_out = {*_ADDRESSES, "healthCheckNodePort"} | ({"loadBalancerClass"} - desired.keys())
         held = {key: value for key, value in spec.items() if key not in left_out}
         held["ports"] = [
             {key: value for key, value in port.items() if key != "nodePort"}
@@ -171,7 +171,7 @@ def _keys_before(metadata: Mapping[str, Any]) -> Mapping[str, Collection[str]]:
         found = json.loads((metadata.get("annotations") or {}).get(KEYS, "{}"))
         return none | {part: [*map(str, found.get(part) or ())] for part in none}
     except (ValueError, AttributeError, TypeError):
-        # Somebody edited it: nothing of theirs is taken for ours.
+        # It was edited by hand. Nothing is removed then.
         return none
 
 

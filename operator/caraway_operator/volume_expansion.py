@@ -1,4 +1,4 @@
-"""Volumes that shall be larger: a StatefulSet keeps its size, but its claims can grow."""
+"""Volume expansion: a StatefulSet keeps its claim templates, but existing claims can grow."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,34 +9,35 @@ from caraway_operator.resources import quantities
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """A claim, and the size that it shall have."""
+class VolumeExpansion:
+    """A claim and its desired size."""
 
     claim: str
     size: str
 
     @property
     def patch(self) -> Object:
+        """The merge patch for the claim."""
         return {"spec": {"resources": {"requests": {"storage": self.size}}}}
 
 
-def growths(wanted: Iterable[Object], claims: Iterable[Object]) -> list[Growth]:
-    """Return the claims of StatefulSets that are smaller than they shall be."""
-    sizes = dict(_sizes(wanted))
+def expansions(desired: Iterable[Object], claims: Iterable[Object]) -> list[VolumeExpansion]:
+    """Return the claims of StatefulSets that are smaller than desired."""
+    sizes = dict(_sizes(desired))
     found = []
     for claim in claims:
         name = claim["metadata"]["name"]
         size = sizes.get(name.rpartition("-")[0])
-        asked = _storage(claim.get("spec") or {})
-        if not size or not asked or claim["metadata"].get("deletionTimestamp"):
+        requested = _storage(claim.get("spec") or {})
+        if not size or not requested or claim["metadata"].get("deletionTimestamp"):
             continue
-        if quantities.number(size) > quantities.number(asked):
-            found.append(Growth(name, size))
+        if quantities.number(size) > quantities.number(requested):
+            found.append(VolumeExpansion(name, size))
     return found
 
 
-def _sizes(wanted: Iterable[Object]) -> Iterator[tuple[str, str]]:
-    for object_ in wanted:
+def _sizes(desired: Iterable[Object]) -> Iterator[tuple[str, str]]:
+    for object_ in desired:
         if object_["kind"] != "StatefulSet":
             continue
         for template in object_["spec"].get("volumeClaimTemplates") or ():

@@ -1,4 +1,4 @@
-"""What holds of every object, whatever the cluster says."""
+"""Properties of all objects, for any cluster."""
 
 import json
 import re
@@ -9,19 +9,19 @@ import kubernetes_validate
 import pytest
 
 from caraway_operator import naming
-from caraway_operator.manifests import Wanted, objects, secrets
+from caraway_operator.manifests import DesiredCluster, objects, secrets
 from caraway_operator.manifests.meta import Object
-from tests.operator.manifests.clusters import EVERYTHING, wanted
+from tests.operator.manifests.clusters import EVERYTHING, desired
 
 VERSIONS = ("1.33", "1.34", "1.35", "1.36", "1.37")
 MONITORS = frozenset({"ServiceMonitor", "PodMonitor"})
 LONGEST = "a" * naming.MAX_NAME_LENGTH
-CLUSTERS: dict[str, Wanted] = {
-    "least": wanted(uid="u-1"),
-    "everything": wanted(EVERYTHING, uid="u-1", kinds=MONITORS, secrets={"demo-token": "c1"}),
-    "stopped": wanted({"stopped": True}, uid="u-1"),
-    "longest": wanted({"scheduler": {"replicas": 2}}, name=LONGEST, uid="u-1"),
-    "given": wanted(
+CLUSTERS: dict[str, DesiredCluster] = {
+    "least": desired(uid="u-1"),
+    "everything": desired(EVERYTHING, uid="u-1", kinds=MONITORS, secrets={"demo-token": "c1"}),
+    "stopped": desired({"stopped": True}, uid="u-1"),
+    "longest": desired({"scheduler": {"replicas": 2}}, name=LONGEST, uid="u-1"),
+    "given": desired(
         {
             "redis": {"url": "redis://shared?prefix=demo"},
             "token": {"secretName": "mine"},
@@ -39,7 +39,7 @@ CLUSTERS: dict[str, Wanted] = {
 ALL = pytest.mark.parametrize("cluster", CLUSTERS.values(), ids=CLUSTERS)
 
 
-def templates(cluster: Wanted) -> Iterator[Object]:
+def templates(cluster: DesiredCluster) -> Iterator[Object]:
     for each in objects(cluster):
         if each["kind"] in ("StatefulSet", "Deployment"):
             yield each["spec"]["template"]
@@ -47,7 +47,9 @@ def templates(cluster: Wanted) -> Iterator[Object]:
 
 @ALL
 @pytest.mark.parametrize("version", VERSIONS)
-def test_kubernetes_takes_them(cluster: Wanted, version: str) -> None:
+def test_objects_are_valid_for_every_kubernetes_version(
+    cluster: DesiredCluster, version: str
+) -> None:
     made = [
         secrets.token(cluster, "t"),
         secrets.redis_password(cluster, "p"),
@@ -59,13 +61,13 @@ def test_kubernetes_takes_them(cluster: Wanted, version: str) -> None:
 
 
 @ALL
-def test_the_same_cluster_gives_the_same_objects_of_json(cluster: Wanted) -> None:
+def test_equal_clusters_have_equal_json_objects(cluster: DesiredCluster) -> None:
     assert objects(cluster) == objects(cluster)
     assert json.loads(json.dumps(objects(cluster))) == objects(cluster)
 
 
 @ALL
-def test_each_object_is_there_once_and_belongs_to_the_cluster(cluster: Wanted) -> None:
+def test_each_object_is_unique_and_owned_by_the_cluster(cluster: DesiredCluster) -> None:
     made = objects(cluster)
     names = [(each["kind"], each["metadata"]["name"]) for each in made]
     assert len(set(names)) == len(names)
@@ -92,25 +94,25 @@ def test_each_object_is_there_once_and_belongs_to_the_cluster(cluster: Wanted) -
 
 
 @ALL
-def test_names_end_as_no_cluster_may_be_called(cluster: Wanted) -> None:
+def test_object_names_have_reserved_suffixes(cluster: DesiredCluster) -> None:
     for each in objects(cluster):
         part = each["metadata"]["name"].removeprefix(cluster.name).removeprefix("-")
         assert part == "" or part in naming.PARTS
 
 
 @ALL
-def test_names_and_labels_fit(cluster: Wanted) -> None:
+def test_names_and_labels_fit(cluster: DesiredCluster) -> None:
     for each in objects(cluster):
         assert len(each["metadata"]["name"]) <= 63
         if each["kind"] == "StatefulSet":
-            # The label `controller-revision-hash` is the name and a hash of ten.
+            # The label `controller-revision-hash` is the name and ten more characters.
             assert len(each["metadata"]["name"]) + len("-") + 10 <= 63
         for value in each["metadata"]["labels"].values():
             assert re.fullmatch(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", value)
 
 
 @ALL
-def test_selectors_name_what_never_changes_and_find_the_pods(cluster: Wanted) -> None:
+def test_selectors_use_constant_labels_and_match_the_pods(cluster: DesiredCluster) -> None:
     for each in objects(cluster):
         if each["kind"] in ("StatefulSet", "Deployment"):
             selector = each["spec"]["selector"]["matchLabels"]
@@ -125,7 +127,7 @@ def test_selectors_name_what_never_changes_and_find_the_pods(cluster: Wanted) ->
 
 
 @ALL
-def test_pods_meet_the_restricted_standard(cluster: Wanted) -> None:
+def test_pods_meet_the_restricted_standard(cluster: DesiredCluster) -> None:
     for template in templates(cluster):
         spec = template["spec"]
         assert spec["automountServiceAccountToken"] is False
@@ -141,7 +143,7 @@ def test_pods_meet_the_restricted_standard(cluster: Wanted) -> None:
 
 
 @ALL
-def test_every_mount_has_a_volume_and_no_list_has_a_key_twice(cluster: Wanted) -> None:
+def test_every_mount_has_a_volume_and_no_list_has_a_key_twice(cluster: DesiredCluster) -> None:
     for each in objects(cluster):
         if each["kind"] not in ("StatefulSet", "Deployment"):
             continue
@@ -161,7 +163,9 @@ def test_every_mount_has_a_volume_and_no_list_has_a_key_twice(cluster: Wanted) -
 
 
 @ALL
-def test_every_port_says_that_it_is_tcp_and_services_meet_ports_of_pods(cluster: Wanted) -> None:
+def test_every_port_says_that_it_is_tcp_and_services_meet_ports_of_pods(
+    cluster: DesiredCluster,
+) -> None:
     ports: dict[str, set[Any]] = {}
     for template in templates(cluster):
         component = template["metadata"]["labels"]["app.kubernetes.io/component"]
@@ -177,7 +181,7 @@ def test_every_port_says_that_it_is_tcp_and_services_meet_ports_of_pods(cluster:
 
 
 @ALL
-def test_no_password_is_in_an_argument_or_a_variable(cluster: Wanted) -> None:
+def test_no_password_is_in_an_argument_or_a_variable(cluster: DesiredCluster) -> None:
     for template in templates(cluster):
         for container in template["spec"]["containers"]:
             text = json.dumps([container["args"], container.get("command")])
@@ -185,7 +189,7 @@ def test_no_password_is_in_an_argument_or_a_variable(cluster: Wanted) -> None:
 
 
 @ALL
-def test_memory_is_limited_and_shared_memory_counts_in_it(cluster: Wanted) -> None:
+def test_memory_is_limited_and_shared_memory_counts_in_it(cluster: DesiredCluster) -> None:
     for template in templates(cluster):
         for container in template["spec"]["containers"]:
             resources = container["resources"]

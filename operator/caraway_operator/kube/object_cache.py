@@ -1,43 +1,43 @@
-"""The objects that the operator watches, as it last saw them."""
+"""A cache of the watched objects, as they were last observed."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from caraway_operator import naming
-from caraway_operator.kube.kinds import Kind, Object, Ref
+from caraway_operator.kube.kinds import Object, ObjectRef, ResourceKind
 
 Changed = Callable[[str, str], None]
-"""Is told the namespace and the name of the cluster that something of changed."""
+"""Called with the namespace and the name of the cluster whose object has changed."""
 
 
-class Objects:
-    """What is there, by the cluster that it belongs to; whoever writes puts the answer here."""
+class ObjectCache:
+    """Watched objects by cluster. Answers to writes are stored here too."""
 
     def __init__(self, changed: Changed = lambda _namespace, _cluster: None) -> None:
         self.changed = changed
-        self._all: dict[Ref, Object] = {}
-        self._of: defaultdict[tuple[str, str], dict[Ref, Object]] = defaultdict(dict)
+        self._all: dict[ObjectRef, Object] = {}
+        self._of: defaultdict[tuple[str, str], dict[ObjectRef, Object]] = defaultdict(dict)
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def of(self, namespace: str, cluster: str) -> dict[Ref, Object]:
-        """Return what belongs to a cluster."""
+    def of_cluster(self, namespace: str, cluster: str) -> dict[ObjectRef, Object]:
+        """Return the objects of a cluster."""
         return dict(self._of.get((namespace, cluster), {}))
 
-    def version(self, which: Ref) -> str:
-        """Return the version of an object that is known; empty if it is not."""
+    def version(self, which: ObjectRef) -> str:
+        """Return the version of a cached object, or '' if it is not cached."""
         known = self._all.get(which)
         return str(known["metadata"].get("resourceVersion", "")) if known else ""
 
     def put(self, object_: Object) -> None:
-        """Take an object as it is now; one that is older than what is known changes nothing."""
+        """Store an object, unless a newer version of it is cached."""
         which, home = _ref(object_), _home(object_)
         known = self._all.get(which)
         if known is not None and _version(known) >= _version(object_):
             return
         if known is not None and _home(known) != home:
-            # Somebody edited its labels: the cluster that it was of has to make it anew.
+            # Its labels were edited. The cluster that it belonged to must restore them.
             self.drop(which)
         if home is None:
             return
@@ -45,8 +45,8 @@ class Objects:
         self._all[which] = self._of[home][which] = object_
         self.changed(*home)
 
-    def drop(self, which: Ref, uid: str = "") -> None:
-        """Forget an object, unless another one has taken its name."""
+    def drop(self, which: ObjectRef, uid: str = "") -> None:
+        """Remove an object, unless another one has its name now."""
         known = self._all.get(which)
         if known is None or (uid and known["metadata"].get("uid", uid) != uid):
             return
@@ -59,8 +59,10 @@ class Objects:
                 del self._of[home]
             self.changed(*home)
 
-    def replace(self, kind: Kind, namespaces: Iterable[str] | None, found: list[Object]) -> None:
-        """Take a whole listing: what it does not name is gone."""
+    def replace(
+        self, kind: ResourceKind, namespaces: Iterable[str] | None, found: list[Object]
+    ) -> None:
+        """Store the objects of a list, and remove those that are not in it."""
         there = {_ref(object_) for object_ in found}
         within = None if namespaces is None else set(namespaces)
         gone = [
@@ -76,9 +78,9 @@ class Objects:
             self.put(object_)
 
 
-def _ref(object_: Object) -> Ref:
+def _ref(object_: Object) -> ObjectRef:
     metadata = object_["metadata"]
-    return Ref(object_["kind"], metadata.get("namespace", ""), metadata["name"])
+    return ObjectRef(object_["kind"], metadata.get("namespace", ""), metadata["name"])
 
 
 def _home(object_: Object) -> tuple[str, str] | None:
@@ -90,6 +92,6 @@ def _home(object_: Object) -> tuple[str, str] | None:
 
 
 def _version(object_: Object) -> int:
-    # Opaque by name, but a growing number in every API server there is.
+    # Officially opaque, but an increasing number in every existing API server.
     text = str(object_["metadata"].get("resourceVersion", ""))
     return int(text) if text.isdigit() else 0

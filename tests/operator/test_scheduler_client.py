@@ -2,28 +2,30 @@ import httpx
 import pytest
 
 from caraway_core import signatures
-from caraway_operator.scheduler_link import (
+from caraway_operator.scheduler_client import (
     ExecutorView,
-    HttpLink,
-    LinkError,
-    Load,
-    Target,
-    Usage,
+    HttpSchedulerClient,
+    MemoryUsage,
+    SchedulerClientError,
+    SchedulerEndpoint,
+    SchedulerLoad,
 )
 
-TARGET = Target("http://shop.web.svc:9090", "secret")
+TARGET = SchedulerEndpoint("http://shop.web.svc:9090", "secret")
 
 
-def link(status: int, answer: object, seen: list[httpx.Request] | None = None) -> HttpLink:
+def schedulers(
+    status: int, answer: object, seen: list[httpx.Request] | None = None
+) -> HttpSchedulerClient:
     def respond(request: httpx.Request) -> httpx.Response:
         if seen is not None:
             seen.append(request)
         return httpx.Response(status, json=answer)
 
-    return HttpLink(httpx.AsyncClient(transport=httpx.MockTransport(respond)))
+    return HttpSchedulerClient(httpx.AsyncClient(transport=httpx.MockTransport(respond)))
 
 
-async def test_executors_are_read_as_schedulers_tell_of_them() -> None:
+async def test_executors_are_parsed() -> None:
     told = [
         {"id": "e-0", "state": "ready", "ready": True, "draining": False, "drained": False,
          "running": 2, "holds": ["orders"], "incarnation": "x", "reason": None},
@@ -32,7 +34,7 @@ async def test_executors_are_read_as_schedulers_tell_of_them() -> None:
     ]  # fmt: skip
     seen: list[httpx.Request] = []
 
-    found = await link(200, told, seen).executors(TARGET)
+    found = await schedulers(200, told, seen).executors(TARGET)
 
     assert found == [
         ExecutorView("e-0", is_ready=True, running=2, holds=("orders",)),
@@ -49,12 +51,12 @@ async def test_load_counts_statements_and_jobs() -> None:
         "schedulers": 1, "executors": [{"id": "e-0", "memory_used": 5, "memory_limit": 10}],
     }  # fmt: skip
 
-    assert await link(200, told).load(TARGET) == Load(4, 6, (Usage(5, 10),))
+    assert await schedulers(200, told).load(TARGET) == SchedulerLoad(4, 6, (MemoryUsage(5, 10),))
 
 
-async def test_drains_are_asked_for_and_taken_back() -> None:
+async def test_drains_are_started_and_cancelled() -> None:
     seen: list[httpx.Request] = []
-    asked = link(202, {}, seen)
+    asked = schedulers(202, {}, seen)
 
     await asked.drain(TARGET, "e-0")
     await asked.undrain(TARGET, "e-0")
@@ -66,19 +68,19 @@ async def test_drains_are_asked_for_and_taken_back() -> None:
 
 
 async def test_an_executor_that_is_gone_needs_no_drain() -> None:
-    await link(404, {}).drain(TARGET, "e-0")
+    await schedulers(404, {}).drain(TARGET, "e-0")
 
 
-async def test_readiness_is_what_the_scheduler_answers() -> None:
+async def test_readiness_is_the_status_of_the_answer() -> None:
     seen: list[httpx.Request] = []
 
-    assert await link(200, "ready", seen).is_ready(TARGET, 2)
-    assert not await link(503, "not ready").is_ready(TARGET, 2)
+    assert await schedulers(200, "ready", seen).is_ready(TARGET, 2)
+    assert not await schedulers(503, "not ready").is_ready(TARGET, 2)
     assert str(seen[0].url) == "http://shop.web.svc:9090/v1/ready?min_ready_executors=2"
 
 
 @pytest.mark.parametrize(("status", "answer"), [(401, {}), (503, {}), (200, {"no": "list"})])
-async def test_an_answer_that_is_none_is_an_error(status: int, answer: object) -> None:
-    with pytest.raises(LinkError) as caught:
-        await link(status, answer).executors(TARGET)
+async def test_a_malformed_answer_is_an_error(status: int, answer: object) -> None:
+    with pytest.raises(SchedulerClientError) as caught:
+        await schedulers(status, answer).executors(TARGET)
     assert "secret" not in str(caught.value) + repr(TARGET)

@@ -1,4 +1,4 @@
-"""All objects of a cluster, in the order in which they are best made."""
+"""All objects of a cluster, in the order in which they are created."""
 
 from caraway_operator.manifests import (
     accounts,
@@ -12,8 +12,8 @@ from caraway_operator.manifests import (
     services,
     state,
 )
+from caraway_operator.manifests.desired import DesiredCluster
 from caraway_operator.manifests.meta import Object
-from caraway_operator.manifests.wanted import Wanted
 
 _BUILDERS = (
     accounts.objects,
@@ -29,6 +29,6 @@ _BUILDERS = (
 )
 
 
-def objects(wanted: Wanted) -> list[Object]:
-    """Return the objects that a cluster consists of, but for Secrets, which are made once."""
-    return [made for build in _BUILDERS for made in build(wanted)]
+def objects(desired: DesiredCluster) -> list[Object]:
+    """Return all objects of a cluster except Secrets, which are created once."""
+    return [made for build in _BUILDERS for made in build(desired)]

@@ -1,5 +1,5 @@
-from caraway_operator.kube.kinds import SERVICE, Object, Ref
-from caraway_operator.kube.objects import Objects
+from caraway_operator.kube.kinds import SERVICE, Object, ObjectRef
+from caraway_operator.kube.object_cache import ObjectCache
 
 
 def service(name: str, version: str, cluster: str = "shop", uid: str = "u") -> Object:
@@ -9,38 +9,38 @@ def service(name: str, version: str, cluster: str = "shop", uid: str = "u") -> O
     return {"kind": "Service", "metadata": metadata}
 
 
-def test_changes_are_told_by_cluster() -> None:
+def test_changes_are_reported_by_cluster() -> None:
     told: list[tuple[str, str]] = []
-    objects = Objects(lambda *which: told.append(which))
+    objects = ObjectCache(lambda *which: told.append(which))
 
     objects.put(service("a", "1"))
     objects.put(service("a", "1"))
-    objects.drop(Ref("Service", "web", "a"))
+    objects.drop(ObjectRef("Service", "web", "a"))
 
     assert told == [("web", "shop"), ("web", "shop")]
 
 
-def test_an_older_version_changes_nothing() -> None:
-    objects = Objects()
+def test_an_older_version_is_ignored() -> None:
+    objects = ObjectCache()
     objects.put(service("a", "10"))
     objects.put(service("a", "9"))
 
-    assert objects.version(Ref("Service", "web", "a")) == "10"
+    assert objects.version(ObjectRef("Service", "web", "a")) == "10"
 
 
-def test_a_listing_says_what_is_gone() -> None:
-    objects = Objects()
+def test_objects_that_a_list_lacks_are_removed() -> None:
+    objects = ObjectCache()
     objects.put(service("a", "1"))
     objects.put(service("b", "1", "other"))
 
     objects.replace(SERVICE, None, [service("b", "1", "other")])
 
-    assert not objects.of("web", "shop")
+    assert not objects.of_cluster("web", "shop")
     assert len(objects) == 1
 
 
-def test_a_listing_of_one_namespace_says_nothing_of_others() -> None:
-    objects = Objects()
+def test_a_list_of_one_namespace_does_not_affect_others() -> None:
+    objects = ObjectCache()
     objects.put(service("a", "1"))
 
     objects.replace(SERVICE, ["elsewhere"], [])
@@ -48,32 +48,32 @@ def test_a_listing_of_one_namespace_says_nothing_of_others() -> None:
     assert len(objects) == 1
 
 
-def test_the_end_of_an_earlier_object_of_the_name_is_not_that_of_this_one() -> None:
-    objects = Objects()
+def test_deleting_an_earlier_object_does_not_remove_its_successor() -> None:
+    objects = ObjectCache()
     objects.put(service("a", "5", uid="new"))
-    objects.drop(Ref("Service", "web", "a"), "old")
+    objects.drop(ObjectRef("Service", "web", "a"), "old")
 
     assert len(objects) == 1
 
 
-def test_what_nobody_looks_at_is_not_kept() -> None:
-    objects = Objects()
+def test_managed_fields_are_not_cached() -> None:
+    objects = ObjectCache()
     objects.put(service("a", "1"))
 
-    [kept] = objects.of("web", "shop").values()
+    [kept] = objects.of_cluster("web", "shop").values()
     assert "managedFields" not in kept["metadata"]
     objects.put({"kind": "Service", "metadata": {"name": "b", "namespace": "web"}})
     assert len(objects) == 1
 
 
-def test_an_object_whose_labels_name_another_cluster_is_missed_by_the_first() -> None:
+def test_an_object_whose_cluster_label_changes_is_missing_from_the_first_cluster() -> None:
     told: list[tuple[str, str]] = []
-    objects = Objects(lambda *which: told.append(which))
+    objects = ObjectCache(lambda *which: told.append(which))
     objects.put(service("a", "1"))
     objects.put(service("a", "2", "other"))
 
-    assert not objects.of("web", "shop")
-    assert list(objects.of("web", "other")) == [Ref("Service", "web", "a")]
+    assert not objects.of_cluster("web", "shop")
+    assert list(objects.of_cluster("web", "other")) == [ObjectRef("Service", "web", "a")]
     assert told == [("web", "shop"), ("web", "shop"), ("web", "other")]
     objects.put({**service("a", "3"), "metadata": {**service("a", "3")["metadata"], "labels": {}}})
     assert len(objects) == 0

@@ -1,6 +1,6 @@
 from typing import Any
 
-from caraway_operator.growing import Growth, growths
+from caraway_operator.volume_expansion import VolumeExpansion, expansions
 
 
 def stateful_set(size: str) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def claim(name: str, size: str, **metadata: str) -> dict[str, Any]:
     return {"metadata": {"name": name, **metadata}, "spec": spec}
 
 
-def test_claims_that_are_too_small_grow_and_no_others() -> None:
+def test_only_claims_that_are_too_small_are_expanded() -> None:
     claims = [
         claim("data-shop-executor-0", "10Gi"),
         claim("data-shop-executor-1", "20480Mi"),
@@ -27,5 +27,9 @@ def test_claims_that_are_too_small_grow_and_no_others() -> None:
         claim("data-other-executor-0", "1Gi"),
     ]
 
-    assert growths([stateful_set("20Gi")], claims) == [Growth("data-shop-executor-0", "20Gi")]
-    assert Growth("x", "20Gi").patch == {"spec": {"resources": {"requests": {"storage": "20Gi"}}}}
+    assert expansions([stateful_set("20Gi")], claims) == [
+        VolumeExpansion("data-shop-executor-0", "20Gi")
+    ]
+    assert VolumeExpansion("x", "20Gi").patch == {
+        "spec": {"resources": {"requests": {"storage": "20Gi"}}}
+    }

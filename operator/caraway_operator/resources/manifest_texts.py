@@ -1,7 +1,7 @@
-"""What a manifest says inside of its texts: statements that do not parse, stores that nobody has.
+"""Checks SQL and secret references in the strings of a manifest.
 
-The shape of a manifest is checked by core. These two are checked here as well, so that a manifest
-that cannot work never starts a rollout. Whether tables and columns exist only a scheduler knows.
+Core checks the structure of a manifest. These checks keep a manifest that cannot work from starting
+a rollout. Whether tables and columns exist is known only to a scheduler.
 """
 
 import re
@@ -11,18 +11,18 @@ from typing import Any
 import sqloxide
 
 from caraway_core.manifest.references import ALL_STORES
-from caraway_operator.resources.cluster import ClusterSpec
+from caraway_operator.resources.cluster import CarawayClusterSpec
 
 Found = tuple[tuple[str | int, ...], str]
-"""A place in the manifest, and what is wrong there."""
+"""A path in the manifest, and the problem."""
 _DIALECT = "generic"
 _QUERY = "Query"
 _REFERENCE = re.compile(r"\$\{\s*([A-Za-z_][\w-]*)\s*:[^{}]*\}")
 _SECTIONS = ("catalogs", "datasets", "runtime")
 
 
-def problems(spec: ClusterSpec, content: Mapping[str, Any]) -> Iterator[Found]:
-    """Yield what is wrong in the texts of a manifest whose shape is right."""
+def problems(spec: CarawayClusterSpec, content: Mapping[str, Any]) -> Iterator[Found]:
+    """Yield the problems in the strings of a manifest with a valid structure."""
     for index, view in enumerate(content.get("views") or ()):
         if isinstance(view.get("sql"), str) and (fault := _fault(view["sql"])):
             yield ("views", index, "sql"), fault
@@ -37,28 +37,28 @@ def problems(spec: ClusterSpec, content: Mapping[str, Any]) -> Iterator[Found]:
             for store in _REFERENCE.findall(text):
                 if store not in known:
                     names = ", ".join(sorted(known))
-                    yield path, f"there is no secret store '{store}'; known: {names}"
+                    yield path, f"unknown secret store '{store}'; known: {names}"
 
 
 def _fault(sql: str) -> str:
-    """Say why a text is not one query; empty if it is."""
+    """Return why a string is not a single query, or '' if it is."""
     try:
         statements = sqloxide.parse_sql(sql, dialect=_DIALECT)
     except ValueError as exc:
         return f"is not SQL: {str(exc).removeprefix('Query parsing failed.').strip()}"
     if len(statements) != 1:
-        return f"must be one statement, but has {len(statements)}"
+        return f"must be one statement, but contains {len(statements)}"
     return "" if _QUERY in statements[0] else "must be a query"
 
 
-def _stores(spec: ClusterSpec, content: Mapping[str, Any]) -> set[str]:
+def _stores(spec: CarawayClusterSpec, content: Mapping[str, Any]) -> set[str]:
     declared = content.get("secrets")
-    # A manifest that names no store reads the environment; one that names any does not.
+    # A manifest without stores reads the environment. One with any store does not.
     names = {"env"} if declared is None else {str(each.get("name")) for each in declared}
     return {*names, *(each.name for each in spec.secrets), ALL_STORES}
 
 
-# Any: values of JSON.
+# Any: JSON values.
 def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
     match value:
         case str():

@@ -1,4 +1,4 @@
-"""The manifest of a cluster, checked with what checks it in the runtime, before any pod runs it."""
+"""Checks the manifest of a cluster as the runtime does, before any pod runs it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Any
 from caraway_core.errors import ManifestError, Problem
 from caraway_core.manifest import Manifest, document, loading, param_rules
 from caraway_operator import naming
-from caraway_operator.resources import contents, yaml_text
-from caraway_operator.resources.cluster import ClusterSpec, ResultStore
+from caraway_operator.resources import manifest_texts, yaml_text
+from caraway_operator.resources.cluster import CarawayClusterSpec, ResultStoreSpec
 from caraway_operator.resources.problems import SpecProblem
 
 API_KEYS_STORE = "caraway_api_keys"
@@ -18,61 +18,63 @@ _PATH = Path(naming.MANIFEST_FILE)
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """A manifest as it was written, and what of it the pods depend on."""
+class ClusterManifest:
+    """A valid manifest as it was written, and the settings that pods depend on."""
 
     content: dict[str, Any]
     shutdown_timeout_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A manifest, if it can be used; else everything that is wrong with it."""
+class CheckedManifest:
+    """A valid manifest, or all its problems."""
 
-    declared: Declared | None
+    manifest: ClusterManifest | None
     problems: tuple[SpecProblem, ...] = ()
 
 
-def inline(spec: ClusterSpec) -> Checked:
-    """Check the manifest that stands in the resource."""
+def check_inline(spec: CarawayClusterSpec) -> CheckedManifest:
+    """Check the manifest in the resource."""
     return _check(spec, yaml_text.dump(spec.manifest or {}), None)
 
 
-def from_config_map(spec: ClusterSpec, text: str | None) -> Checked:
-    """Check the manifest that stands in a ConfigMap. None: there is no such ConfigMap, or key."""
+def check_config_map(spec: CarawayClusterSpec, text: str | None) -> CheckedManifest:
+    """Check the manifest in a ConfigMap. `text` is None if ConfigMap or key do not exist."""
     assert spec.manifest_from is not None
     source = spec.manifest_from.config_map
     if text is None:
-        message = f"there is no ConfigMap '{source.name}' with the key '{source.key}'; create it"
-        return Checked(None, (SpecProblem("spec.manifestFrom.configMap", message),))
+        message = (
+            f"the ConfigMap '{source.name}' with the key '{source.key}' does not exist; create it"
+        )
+        return CheckedManifest(None, (SpecProblem("spec.manifestFrom.configMap", message),))
     return _check(spec, text, f"{source.name}/{source.key}")
 
 
-def params_of(store: ResultStore) -> dict[str, str]:
-    """Return the params of a result store, those in Secrets as references."""
+def params_of(store: ResultStoreSpec) -> dict[str, str]:
+    """Return the parameters of a result store. Those in Secrets are references."""
     secret = {each.param: f"${{{RESULT_STORE}:{each.param}}}" for each in store.secret_params}
     return {**store.params, **secret}
 
 
-def _check(spec: ClusterSpec, text: str, source: str | None) -> Checked:
+def _check(spec: CarawayClusterSpec, text: str, source: str | None) -> CheckedManifest:
     try:
         content = document.parse(text, _PATH)
         manifest = loading.load_alone(content)
     except ManifestError as exc:
-        return Checked(None, tuple(_problem(each, source) for each in exc.problems))
-    faults = contents.problems(spec, content.value)
+        return CheckedManifest(None, tuple(_problem(each, source) for each in exc.problems))
+    faults = manifest_texts.problems(spec, content.value)
     found = (
         *_conflicts(spec, manifest, content.value),
         *(_problem(content.problem(path, message), source) for path, message in faults),
     )
     if found:
-        return Checked(None, found)
-    return Checked(Declared(content.value, manifest.runtime.shutdown_timeout_s))
+        return CheckedManifest(None, found)
+    return CheckedManifest(ClusterManifest(content.value, manifest.runtime.shutdown_timeout_s))
 
 
 def _problem(problem: Problem, source: str | None) -> SpecProblem:
     if source is None:
-        # Lines are those of a text that only the operator has seen.
+        # Users do not know the lines of the generated text.
         path = f"spec.manifest.{problem.path}" if problem.path else "spec.manifest"
         return SpecProblem(path, problem.message)
     line = f":{problem.line}" if problem.line else ""
@@ -81,31 +83,31 @@ def _problem(problem: Problem, source: str | None) -> SpecProblem:
 
 
 def _conflicts(
-    spec: ClusterSpec, manifest: Manifest, content: dict[str, Any]
+    spec: CarawayClusterSpec, manifest: Manifest, content: dict[str, Any]
 ) -> Iterator[SpecProblem]:
-    """Yield what is said both in the manifest and in the resource."""
+    """Yield the settings that are in both the manifest and the resource."""
     runtime = content.get("runtime") or {}
     if spec.tls.enabled and runtime.get("tls"):
-        yield SpecProblem("spec.tls", "the manifest has runtime.tls as well; keep one of them")
+        yield SpecProblem("spec.tls", "the manifest also has runtime.tls; remove one of them")
     if spec.result_store and manifest.runtime.scheduler.state_location:
-        message = "the manifest has runtime.scheduler.state_location as well; keep one of them"
+        message = "the manifest also has runtime.scheduler.state_location; remove one of them"
         yield SpecProblem("spec.resultStore", message)
     if fault := _result_store_fault(spec):
         yield SpecProblem("spec.resultStore", fault)
     if spec.auth.api_keys and _is_auth_off(runtime):
-        message = "the manifest switches API keys off; take 'enabled: false' out of it"
+        message = "the manifest disables API keys; remove 'enabled: false' from it"
         yield SpecProblem("spec.auth.apiKeys", message)
     declared = {store.name for store in manifest.secrets}
     reserved = {API_KEYS_STORE, RESULT_STORE}
     for index, mount in enumerate(spec.secrets):
         if mount.name in declared:
-            message = f"the manifest declares the store '{mount.name}' as well; rename one of them"
+            message = f"the manifest also declares the store '{mount.name}'; rename one of them"
             yield SpecProblem(f"spec.secrets[{index}].name", message)
     for name in sorted(declared & reserved):
-        yield SpecProblem("spec.manifest.secrets", f"'{name}' belongs to Caraway; rename it")
+        yield SpecProblem("spec.manifest.secrets", f"'{name}' is reserved; rename it")
 
 
-def _result_store_fault(spec: ClusterSpec) -> str:
+def _result_store_fault(spec: CarawayClusterSpec) -> str:
     given = spec.result_store
     return param_rules.place_fault(given.url, params_of(given)) if given else ""
 

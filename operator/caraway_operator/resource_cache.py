@@ -1,4 +1,4 @@
-"""The clusters and limits that there are, and which limits are whose."""
+"""The CarawayClusters and CarawayLimits as last seen, and which limits apply to which cluster."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -6,33 +6,33 @@ from typing import Any
 
 from caraway_operator.kube.kinds import Object
 from caraway_operator.resources import parsing
-from caraway_operator.resources.limits import UNLIMITED, LimitsSpec, ResourceLimits
+from caraway_operator.resources.limits import UNLIMITED, CarawayLimitsSpec, ResourceLimits
 
 Key = tuple[str, str]
 """Namespace and name."""
 
 
 @dataclass(slots=True)
-class Known:
-    """What users wrote, as it was last seen."""
+class ResourceCache:
+    """The custom resources of users."""
 
     clusters: dict[Key, Object] = field(default_factory=dict)
     limits: dict[Key, Object] = field(default_factory=dict)
 
     def put_cluster(self, cluster: Object) -> None:
-        """Take a cluster as it is now; an older version than is known changes nothing."""
+        """Store a cluster, unless a newer version of it is stored already."""
         known = self.clusters.get(key(cluster))
         if known is None or _version(known) <= _version(cluster):
             self.clusters[key(cluster)] = cluster
 
     def drop_cluster(self, cluster: Object) -> None:
-        """Forget a cluster, unless another one has taken its name."""
-        there = self.clusters.get(key(cluster))
-        if there and there["metadata"]["uid"] == cluster["metadata"]["uid"]:
+        """Remove a cluster, unless another one has its name now."""
+        known = self.clusters.get(key(cluster))
+        if known and known["metadata"]["uid"] == cluster["metadata"]["uid"]:
             del self.clusters[key(cluster)]
 
-    def limits_of(self, namespace: str, organization: str | None) -> LimitsSpec | None:
-        """Return the limits of a cluster: of all that apply, the lowest of each kind."""
+    def limits_of(self, namespace: str, organization: str | None) -> CarawayLimitsSpec | None:
+        """Return the limits of a cluster: the lowest of all that apply."""
         found = [
             parsed.spec
             for (where, _), object_ in sorted(self.limits.items())
@@ -40,46 +40,44 @@ class Known:
             and (parsed := parsing.limits(object_.get("spec") or {})).spec is not None
             and parsed.spec.organization in (None, organization)
         ]
-        return strictest(each for each in found if each is not None)
+        return strictest_limits(each for each in found if each is not None)
 
-    def elder(self, cluster: Object) -> int:
-        """Return how many clusters of the same organization, or namespace, came before this one."""
-        mine, age = _household(cluster), _age(cluster)
-        return sum(
-            _household(other) == mine and _age(other) < age for other in self.clusters.values()
-        )
+    def older_clusters(self, cluster: Object) -> int:
+        """Return how many clusters of the same organization and namespace are older."""
+        mine, age = _tenant(cluster), _age(cluster)
+        return sum(_tenant(other) == mine and _age(other) < age for other in self.clusters.values())
 
 
-def gone(
-    held: Mapping[Key, Object], found: Iterable[Object], version: str, namespace: str | None
+def deleted_keys(
+    known: Mapping[Key, Object], listed: Iterable[Object], version: str, namespace: str | None
 ) -> list[Key]:
-    """Return what is held, and is not in a listing of that version, which is younger than it is."""
-    there = {key(object_) for object_ in found}
+    """Return the known objects that are older than a list of that version and not in it."""
+    live = {key(object_) for object_ in listed}
     newest = int(version) if version.isdigit() else 0
     return [
         which
-        for which, object_ in held.items()
-        if which not in there and namespace in (None, which[0]) and _version(object_) <= newest
+        for which, object_ in known.items()
+        if which not in live and namespace in (None, which[0]) and _version(object_) <= newest
     ]
 
 
 def key(object_: Object) -> Key:
-    """Return where an object is found."""
+    """Return the namespace and the name of an object."""
     return object_["metadata"]["namespace"], object_["metadata"]["name"]
 
 
-def strictest(limits: Iterable[LimitsSpec]) -> LimitsSpec | None:
-    """Return limits that keep to all that are given; None if there are none."""
-    found: LimitsSpec | None = None
+def strictest_limits(limits: Iterable[CarawayLimitsSpec]) -> CarawayLimitsSpec | None:
+    """Return limits that satisfy all the given ones, or None if there are none."""
+    merged: CarawayLimitsSpec | None = None
     for each in limits:
-        found = each if found is None else _merged(found, each)
-    return found
+        merged = each if merged is None else _merged(merged, each)
+    return merged
 
 
-def _merged(one: LimitsSpec, other: LimitsSpec) -> LimitsSpec:
+def _merged(one: CarawayLimitsSpec, other: CarawayLimitsSpec) -> CarawayLimitsSpec:
     counts = {
         name: _least(getattr(one, name), getattr(other, name))
-        for name in LimitsSpec.model_fields
+        for name in CarawayLimitsSpec.model_fields
         if name not in ("organization", "resources")
     }
     resources = one.resources or other.resources
@@ -97,7 +95,7 @@ def _least(one: int | None, other: int | None) -> int | None:
     return min(bounded) if bounded else one
 
 
-def _household(cluster: Object) -> tuple[str, str]:
+def _tenant(cluster: Object) -> tuple[str, str]:
     spec: Mapping[str, Any] = cluster.get("spec") or {}
     return cluster["metadata"]["namespace"], str(spec.get("organization") or "")
 

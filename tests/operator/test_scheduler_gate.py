@@ -1,6 +1,6 @@
 from typing import Any
 
-from caraway_operator.gating import gated
+from caraway_operator.scheduler_gate import with_gate
 
 
 def deployment(path: str) -> dict[str, Any]:
@@ -15,10 +15,10 @@ def container(found: list[dict[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def test_a_scheduler_gets_requests_once_an_executor_works_for_it() -> None:
+def test_the_startup_probe_requires_an_executor() -> None:
     before = deployment("/health")
 
-    made = container(gated([before], has_executors=True))
+    made = container(with_gate([before], has_executors=True))
 
     assert made["startupProbe"] == {
         "httpGet": {"path": "/v1/ready?min_ready_executors=1", "port": "metrics"},
@@ -29,9 +29,9 @@ def test_a_scheduler_gets_requests_once_an_executor_works_for_it() -> None:
     assert before == deployment("/health")
 
 
-def test_a_probe_of_the_user_is_left_alone() -> None:
-    assert gated([deployment("/mine")], has_executors=True) == [deployment("/mine")]
+def test_a_probe_of_the_user_is_kept() -> None:
+    assert with_gate([deployment("/mine")], has_executors=True) == [deployment("/mine")]
 
 
-def test_without_executors_there_is_nothing_to_wait_for() -> None:
-    assert gated([deployment("/health")], has_executors=False) == [deployment("/health")]
+def test_without_executors_schedulers_are_not_gated() -> None:
+    assert with_gate([deployment("/health")], has_executors=False) == [deployment("/health")]
