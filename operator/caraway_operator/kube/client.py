@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Generator, Mapping
+import socket
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -23,8 +24,17 @@ _PAGE = 500
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _MERGE = "application/merge-patch+json"
 WATCH_S = 300
-# Bookmarks come every minute. A connection that broke silently must not hide edits for long.
-_SILENCE_S = 90
+# A watch may be quiet until the API server ends it: bookmarks are not guaranteed.
+_WATCH_READ_S = WATCH_S + 30
+# Without them, a connection that broke silently would hide changes until the read timeout.
+_KEEPALIVE: Sequence[tuple[int, int, int]] = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
+        if hasattr(socket, name)
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +93,7 @@ class KubeClient:
             "timeoutSeconds": str(WATCH_S),
             "resourceVersion": version,
         } | ({"labelSelector": selector} if selector else {})
-        timeout = httpx.Timeout(10, read=_SILENCE_S, pool=None)
+        timeout = httpx.Timeout(10, read=_WATCH_READ_S, pool=None)
         what = f"watch {kind.plural}"
         try:
             async with self._http.stream(
@@ -228,13 +238,18 @@ class _Token(httpx.Auth):
 @asynccontextmanager
 async def open_client(access: ApiAccess) -> AsyncIterator[KubeClient]:
     """Open a client for the API server."""
-    async with httpx.AsyncClient(
-        base_url=access.server,
+    transport = httpx.AsyncHTTPTransport(
         verify=access.verification(),
-        auth=_Token(access),
-        timeout=httpx.Timeout(30, connect=10),
         # There is a watch, with its own connection, for each kind in each namespace.
         limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+        trust_env=False,
+        socket_options=_KEEPALIVE,
+    )
+    async with httpx.AsyncClient(
+        base_url=access.server,
+        transport=transport,
+        auth=_Token(access),
+        timeout=httpx.Timeout(30, connect=10),
         headers={"User-Agent": FIELD_MANAGER, "Accept": "application/json"},
         trust_env=False,
     ) as http:

@@ -1,4 +1,5 @@
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from caraway_operator.kube import client, errors
 from caraway_operator.kube.access import ApiAccess
 from caraway_operator.kube.client import KubeClient, _Token
 from caraway_operator.kube.kinds import CONFIG_MAP, LEASE, POD, SECRET, SERVICE, SERVICE_MONITOR
+from tests.kit.kube import emulated
 
 ACCESS = ApiAccess("http://api.test", token="first")
 Answer = Callable[[httpx.Request], httpx.Response]
@@ -209,3 +211,27 @@ async def test_each_watch_has_its_own_connection() -> None:
 
 def test_the_repr_of_the_access_contains_no_secrets() -> None:
     assert "first" not in repr(ACCESS)
+
+
+async def test_a_quiet_watch_outlasts_the_timeout_that_the_api_server_ends_it_with() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(200, content=b"")
+
+    events = [event async for event in kube(answer).watch(SERVICE, None, "", "7")]
+
+    [request] = seen
+    assert events == []
+    assert request.extensions["timeout"]["read"] > int(request.url.params["timeoutSeconds"])
+
+
+async def test_connections_notice_by_themselves_that_the_peer_is_gone() -> None:
+    """Otherwise a watch on a broken connection would hide changes until its read timeout."""
+    async with emulated() as api, client.open_client(ApiAccess(str(api.url).rstrip("/"))) as opened:
+        async with opened._http.stream("GET", "/api/v1/namespaces/web/services") as response:
+            sock = response.extensions["network_stream"].get_extra_info("socket")
+
+            assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+            assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 30

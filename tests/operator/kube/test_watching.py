@@ -130,3 +130,38 @@ async def test_a_watch_that_lasted_a_while_is_resumed_soon(held_s: float, longes
         await watcher.run_watch()
 
     assert longest_s / 2 <= max(pauses) <= longest_s
+
+
+class QuietKube:
+    """An API server whose watches end normally without any event."""
+
+    def __init__(self) -> None:
+        self.watched_from: list[str] = []
+
+    async def list(self, *_: object) -> client.ObjectList:
+        return client.ObjectList([], "7")
+
+    async def watch(
+        self, _kind: object, _namespace: object, _selector: str, version: str
+    ) -> AsyncIterator[tuple[str, Object]]:
+        self.watched_from.append(version)
+        return
+        yield "", {}
+
+
+async def test_a_quiet_watch_that_ends_is_resumed_without_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def sleep(_: float) -> None:
+        if len(quiet.watched_from) == 3:
+            raise asyncio.CancelledError
+
+    quiet = QuietKube()
+    kube = cast(client.KubeClient, quiet)
+    watcher = watching.ObjectWatcher(kube, SERVICE, None, SELECTOR, ObjectCache(), sleep=sleep)
+
+    with pytest.raises(asyncio.CancelledError):
+        await watcher.run_watch()
+
+    assert quiet.watched_from == ["7", "7", "7"]
+    assert not caplog.records
