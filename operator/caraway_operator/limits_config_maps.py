@@ -47,11 +47,11 @@ class LimitsConfigMaps:
         self, kind: ResourceKind, namespaces: Iterable[str] | None, found: list[Object]
     ) -> None:
         """Store the ConfigMaps of a list, and remove those that are not in it."""
-        there = {_key(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found}
+        listed = {_key(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found}
         within = None if namespaces is None else set(namespaces)
         for namespace, name in list(self._resources.limits):
             is_ours = name.startswith(_PREFIX) and (within is None or namespace in within)
-            if is_ours and (namespace, name) not in there:
+            if is_ours and (namespace, name) not in listed:
                 self.drop(ObjectRef(kind.name, namespace, name.removeprefix(_PREFIX)))
         for each in found:
             self.put(each)

@@ -70,7 +70,7 @@ class SchedulerClient(Protocol):
         """Return the registered executors.
 
         Raises:
-            LinkError: no scheduler answers.
+            SchedulerClientError: no scheduler answers.
         """
         ...
 
@@ -78,7 +78,7 @@ class SchedulerClient(Protocol):
         """Return the load of a scheduler.
 
         Raises:
-            LinkError: no scheduler answers.
+            SchedulerClientError: no scheduler answers.
         """
         ...
 
@@ -86,7 +86,7 @@ class SchedulerClient(Protocol):
         """Stop giving work to an executor, and move its data to others.
 
         Raises:
-            LinkError: no scheduler answers.
+            SchedulerClientError: no scheduler answers.
         """
         ...
 
@@ -94,7 +94,7 @@ class SchedulerClient(Protocol):
         """Cancel the drain of an executor.
 
         Raises:
-            LinkError: no scheduler answers.
+            SchedulerClientError: no scheduler answers.
         """
         ...
 
@@ -102,7 +102,7 @@ class SchedulerClient(Protocol):
         """Tell whether all datasets are loaded and at least `min_ready` executors are ready.
 
         Raises:
-            LinkError: no scheduler answers.
+            SchedulerClientError: no scheduler answers.
         """
         ...
 

@@ -118,5 +118,7 @@ async def _remove_pods(kube: KubeClient, owner: Object) -> None:
     selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     for pod in (await kube.list(POD, metadata["namespace"], selector)).items:
         if pod["metadata"]["name"].startswith(f"{metadata['name']}-"):
-            there = pod["metadata"]
-            await kube.delete(POD, there["namespace"], there["name"], there["uid"])
+            pod_metadata = pod["metadata"]
+            await kube.delete(
+                POD, pod_metadata["namespace"], pod_metadata["name"], pod_metadata["uid"]
+            )

@@ -31,21 +31,23 @@ def keys(metadata: Mapping[str, Any]) -> str:
 
 def merged(desired: Object, live: Object) -> Object:
     """Return the update of a live object: `desired`, with the fields of `live` that are kept."""
-    there = live["metadata"]
-    metadata = {**desired["metadata"], "uid": there["uid"]}
-    metadata["resourceVersion"] = there["resourceVersion"]
-    before = _keys_before(there)
+    live_metadata = live["metadata"]
+    metadata = {**desired["metadata"], "uid": live_metadata["uid"]}
+    metadata["resourceVersion"] = live_metadata["resourceVersion"]
+    before = _keys_before(live_metadata)
     for part in ("annotations", "labels"):
         mine = metadata.get(part) or {}
-        held = there.get(part) or {}
+        held = live_metadata.get(part) or {}
         theirs = {key: held[key] for key in held if key not in before[part]}
         if theirs or mine:
             metadata[part] = {**theirs, **mine}
-    if there.get("finalizers"):
-        metadata["finalizers"] = there["finalizers"]
+    if live_metadata.get("finalizers"):
+        metadata["finalizers"] = live_metadata["finalizers"]
     mine = metadata.get("ownerReferences") or []
     uids = {each["uid"] for each in mine}
-    others = [each for each in there.get("ownerReferences") or () if each["uid"] not in uids]
+    others = [
+        each for each in live_metadata.get("ownerReferences") or () if each["uid"] not in uids
+    ]
     if mine or others:
         metadata["ownerReferences"] = [*mine, *others]
     return _with_allocated({**desired, "metadata": metadata}, live)
@@ -53,29 +55,29 @@ def merged(desired: Object, live: Object) -> Object:
 
 def essence(live: Object, desired: Object) -> Any:
     """Return the owned fields of a live object: all that `merged` does not keep from it."""
-    there, mine = live["metadata"], desired["metadata"]
+    live_metadata, mine = live["metadata"], desired["metadata"]
     held: dict[str, Any] = {key: value for key, value in live.items() if key not in _TOP}
     if live["kind"] == "ServiceAccount":
         held = {key: value for key, value in held.items() if key not in _OF_ACCOUNT}
     spec = held.get("spec")
     if isinstance(spec, Mapping):
         held["spec"] = _essence_of_spec(live["kind"], spec, desired.get("spec") or {})
-    owners = there.get("ownerReferences") or ()
+    owners = live_metadata.get("ownerReferences") or ()
     return {
         **held,
-        "annotations": _chosen(there.get("annotations"), mine.get("annotations")),
-        "labels": _chosen(there.get("labels"), mine.get("labels")),
+        "annotations": _chosen(live_metadata.get("annotations"), mine.get("annotations")),
+        "labels": _chosen(live_metadata.get("labels"), mine.get("labels")),
         "owner": [each for each in owners if each in (mine.get("ownerReferences") or ())],
     }
 
 
 def settled(desired: Object, live: Object | None) -> Object:
     """Return the object; a StatefulSet keeps its claim sizes, because claims are expanded."""
-    there = (live or {}).get("spec") or {}
-    templates = there.get("volumeClaimTemplates")
+    live_spec = (live or {}).get("spec") or {}
+    templates = live_spec.get("volumeClaimTemplates")
     if desired["kind"] != "StatefulSet" or not templates:
         return desired
-    if not comparing.covers(_without_sizes(desired["spec"]), _without_sizes(there)):
+    if not comparing.covers(_without_sizes(desired["spec"]), _without_sizes(live_spec)):
         return desired
     sizes = {each["metadata"]["name"]: each["spec"].get("resources") for each in templates}
     kept = [
@@ -89,33 +91,35 @@ def must_recreate(desired: Object, live: Object) -> bool:
     """Tell whether an update would silently ignore a change of an immutable field."""
     if desired["kind"] != "Service":
         return False
-    there = live.get("spec") or {}
+    live_spec = live.get("spec") or {}
     # The API server fills in a missing address with the live one, even if that is "None".
-    return bool(there.get("clusterIP")) and _is_headless(there) != _is_headless(desired["spec"])
+    return bool(live_spec.get("clusterIP")) and _is_headless(live_spec) != _is_headless(
+        desired["spec"]
+    )
 
 
 def _with_allocated(body: Object, live: Object) -> Object:
-    there = live.get("spec") or {}
+    live_spec = live.get("spec") or {}
     match body["kind"]:
         case "ServiceAccount":
             return {**{key: live[key] for key in _OF_ACCOUNT if key in live}, **body}
         case "Service":
-            return {**body, "spec": _service(body["spec"], there)}
+            return {**body, "spec": _service(body["spec"], live_spec)}
         case "Deployment" | "StatefulSet":
-            return {**body, "spec": _restarted(body["spec"], there)}
+            return {**body, "spec": _restarted(body["spec"], live_spec)}
     return body
 
 
-def _service(spec: Object, there: Mapping[str, Any]) -> Object:
+def _service(spec: Object, live_spec: Mapping[str, Any]) -> Object:
     made = dict(spec)
-    carried = [key for key in _ADDRESSES if there.get(key) and there.get("clusterIP")]
-    if spec.get("type") == "LoadBalancer" == there.get("type"):
+    carried = [key for key in _ADDRESSES if live_spec.get(key) and live_spec.get("clusterIP")]
+    if spec.get("type") == "LoadBalancer" == live_spec.get("type"):
         carried += ["healthCheckNodePort", "loadBalancerClass"]
     for key in carried:
-        if key in there:
-            made.setdefault(key, there[key])
+        if key in live_spec:
+            made.setdefault(key, live_spec[key])
     if spec.get("type") in _WITH_NODE_PORTS:
-        numbers = {_of_port(port): port.get("nodePort") for port in there.get("ports") or ()}
+        numbers = {_of_port(port): port.get("nodePort") for port in live_spec.get("ports") or ()}
         made["ports"] = [_numbered(port, numbers.get(_of_port(port))) for port in spec["ports"]]
     return made
 
@@ -128,8 +132,8 @@ def _numbered(port: Object, node_port: int | None) -> Object:
     return {**port, "nodePort": node_port} if node_port else port
 
 
-def _restarted(spec: Object, there: Mapping[str, Any]) -> Object:
-    held = ((there.get("template") or {}).get("metadata") or {}).get("annotations") or {}
+def _restarted(spec: Object, live_spec: Mapping[str, Any]) -> Object:
+    held = ((live_spec.get("template") or {}).get("metadata") or {}).get("annotations") or {}
     if RESTARTED not in held:
         return spec
     template = spec["template"]

@@ -63,13 +63,13 @@ class ObjectCache:
         self, kind: ResourceKind, namespaces: Iterable[str] | None, found: list[Object]
     ) -> None:
         """Store the objects of a list, and remove those that are not in it."""
-        there = {_ref(object_) for object_ in found}
+        listed = {_ref(object_) for object_ in found}
         within = None if namespaces is None else set(namespaces)
         gone = [
             which
             for which in self._all
             if which.kind == kind.name
-            and which not in there
+            and which not in listed
             and (within is None or which.namespace in within)
         ]
         for which in gone:

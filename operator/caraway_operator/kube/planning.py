@@ -89,15 +89,15 @@ def plan(
     terminating: list[ObjectRef] = []
     for object_ in desired:
         which = ref(object_)
-        there = live.get(which)
-        complete = with_owner_and_hash(merging.settled(object_, there), owner)
-        cause = _cause(complete, there, applied.get(which))
-        if there is not None and there["metadata"].get("deletionTimestamp"):
+        current = live.get(which)
+        complete = with_owner_and_hash(merging.settled(object_, current), owner)
+        cause = _cause(complete, current, applied.get(which))
+        if current is not None and current["metadata"].get("deletionTimestamp"):
             terminating.append(which)
-        elif cause and there is not None and which in hold:
+        elif cause and current is not None and which in hold:
             held.append(which)
         elif cause:
-            writes.append(PlannedWrite(complete, cause, there))
+            writes.append(PlannedWrite(complete, cause, current))
     kept = {ref(object_) for object_ in desired}
     removals = tuple(_removals(live, kept, owner))
     return WritePlan(tuple(writes), removals, tuple(held), tuple(terminating))
