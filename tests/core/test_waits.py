@@ -23,7 +23,7 @@ POLLS: Mapping[str, str] = {
     "executor/caraway_executor/engines/watching.py:Watch._run": "engine processes",
     "executor/caraway_executor/products.py:Products._leave_late": "work that ends",
     "executor/caraway_executor/supervisor.py:Supervisor._drain": "tasks that run",
-    "operator/caraway_operator/kube/lease.py:LeaderElection._acquire": "the Lease of another operator",
+    "operator/caraway_operator/kube/lease.py:LeaderElection._acquire": "the Lease of another one",
     "operator/caraway_operator/kube/lease.py:LeaderElection._renew": "renewal before it expires",
     "operator/caraway_operator/operating.py:Operator._discover": "what watches do not show",
     "plugins/caraway_plugins/changes/postgres/slots.py:_free": "a slot that is let go of",
