@@ -1,8 +1,8 @@
 """Maps each error class to its meaning for clients, for every wire protocol.
 
-A wire maps `FailureKind` to its own status codes, and takes `may_retry` and `job_code` from here. A class
-without a row inherits the row of its nearest base class. Every class in `errors` needs a row; error
-classes of other packages derive from one of those.
+A wire maps `FailureKind` to its own status codes, and takes `may_retry` and `job_code` from here.
+A class without a row inherits the row of its nearest base class. Every class in `errors` needs a
+row; error classes of other packages derive from one of those.
 """
 
 import logging
