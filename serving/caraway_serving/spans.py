@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from caraway_core.ids import PrincipalId
 
-_TRACEPARENT = re.compile(r"^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+_TRACEPARENT = re.compile(
+    r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?", re.DOTALL
+)
 _NO_TRACE = "0" * 32
 _NO_SPAN = "0" * 16
 
@@ -32,9 +34,13 @@ class Span:
 
 def start(traceparent: str | None) -> Span:
     """Continue the caller's trace if the header is well formed, else begin one."""
-    match = _TRACEPARENT.match(traceparent or "")
-    if match and match[1] != _NO_TRACE and match[2] != _NO_SPAN and traceparent[:2] != "ff":  # type: ignore[index] # a match means it is text
-        return Span(match[1], secrets.token_hex(8), match[2])
+    match = _TRACEPARENT.fullmatch(traceparent or "")
+    if match:
+        version, trace, parent, more = match.groups()
+        # Later versions may add fields; `ff` is no version.
+        is_known = version != "ff" and not (version == "00" and more)
+        if is_known and trace != _NO_TRACE and parent != _NO_SPAN:
+            return Span(trace, secrets.token_hex(8), parent)
     return Span(secrets.token_hex(16), secrets.token_hex(8))
 
 
