@@ -1,10 +1,11 @@
 """Reads request bodies within bounds of size, time and memory."""
 
 import asyncio
+import sys
 import time
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 
 from caraway_core import strict_json
 from caraway_serving import compression, scopes
@@ -12,6 +13,7 @@ from caraway_serving.errors import RefusedRequestError
 from caraway_serving.room import FREE_BYTES, Lease
 
 _CHUNK_TIMEOUT_S = 30.0
+_MOST_DIGITS = 19
 _GRACE_S = 30.0
 _LEAST_BYTES_PER_S = 16 * 1024
 """A client that sends more slowly than this, after the grace, holds memory for too long."""
@@ -61,11 +63,19 @@ def too_large(limit_bytes: int) -> RefusedRequestError:
     )
 
 
+def declared_bytes(request: HTTPConnection) -> int:
+    """Return the size that the head of a request declares; 0 if it declares none."""
+    declared = request.headers.get("content-length", "")
+    if not (declared.isascii() and declared.isdigit()):
+        return 0
+    # Python refuses to read thousands of digits.
+    return int(declared) if len(declared) < _MOST_DIGITS else sys.maxsize
+
+
 async def _received(
     request: Request, limit_bytes: int, chunk_timeout_s: float, lease: Lease | None
 ) -> bytes:
-    declared = request.headers.get("content-length", "")
-    expected = int(declared) if declared.isdigit() else 0
+    expected = declared_bytes(request)
     if expected > limit_bytes:
         raise too_large(limit_bytes)
     if lease is not None and expected > FREE_BYTES:

@@ -1,6 +1,6 @@
 """Bounds bodies: one alone before it is read, and all of them together while they are in memory."""
 
-from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from caraway_serving import bodies
@@ -28,8 +28,7 @@ class BodyGate:
             await self._app(scope, receive, send)
             return
         limit = _PROBE_BYTES if scope["path"] in _PROBES else self._limit_bytes
-        declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdigit() and int(declared) > limit:
+        if bodies.declared_bytes(HTTPConnection(scope)) > limit:
             await self._shapes.answer(scope["path"], bodies.too_large(limit))(scope, receive, send)
             return
         lease = scope[LEASE] = Lease(self._room)
