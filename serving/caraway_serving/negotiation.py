@@ -111,7 +111,8 @@ def _weight(parameters: Sequence[str]) -> float:
         key, _, value = parameter.partition("=")
         if key.strip() == "q":
             try:
-                return min(max(float(value), 0.0), 1.0)
+                # Zero comes first: "nan" is a float, and no order of ranges could hold it.
+                return min(max(0.0, float(value)), 1.0)
             except ValueError:
                 return 0.0
     return 1.0
