@@ -93,7 +93,9 @@ class Sweeper:
 def _is_wanted(key: str, jobs: Mapping[JobId, StoredJob]) -> bool:
     job_id, _, epoch = key.rpartition(".")
     held = jobs.get(JobId(job_id))
-    return held is not None and epoch.isdigit() and _wants(held.job, int(epoch))
+    # `isdigit` alone is also true of superscripts, which are no numbers.
+    is_number = epoch.isascii() and epoch.isdigit()
+    return held is not None and is_number and _wants(held.job, int(epoch))
 
 
 def _wants(job: Job, epoch: int) -> bool:
