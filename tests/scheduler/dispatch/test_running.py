@@ -51,6 +51,7 @@ class Fleet:
         self.waits_ready = False
         self.parts: dict[int, ExchangePart] = {}
         self.here = 0
+        self.names_loser = True
         self.bytes = running.HERE_BYTES
 
     async def run(
@@ -94,7 +95,8 @@ class Fleet:
     def _check(self, inputs: Sequence[Input]) -> None:
         for part in (part for each in inputs for part in each.parts):
             if part.handle[1] in self.gone:
-                raise errors.PartLostError("a part is gone", part.executor_id)
+                who = part.executor_id if self.names_loser else None
+                raise errors.PartLostError("a part is gone", who)
 
 
 def _read(inputs: Sequence[Input]) -> Counter[str]:
@@ -218,6 +220,19 @@ async def test_lost_executor_takes_its_parts_and_only_those_are_made_again() -> 
     rows = await made.stream(Stage("root", b"", SCHEMA, "single", 1, (reading("s1"),)), 0)
     assert rows == Counter({"t0": 1, "t1": 1, "t2": 1})
     assert [stage for stage, _ in fleet.calls] == ["root", "s1", "root"]
+
+
+async def test_loss_that_names_nobody_has_all_inputs_made_again() -> None:
+    fleet = Fleet(E1, E2, E3)
+    made = runner(fleet)
+    await made.make(scan(FLAT))
+    fleet.names_loser = False
+    fleet.lose(E1)
+    fleet.lose(E2)
+    fleet.calls.clear()
+    root = Stage("root", b"", SCHEMA, "single", 1, (reading("s1"),))
+    assert await made.stream(root, 0) == Counter({"t0": 1, "t1": 1, "t2": 1})
+    assert Counter(stage for stage, _ in fleet.calls) == {"root": 2, "s1": 3}
 
 
 async def test_draining_executor_keeps_what_it_made_and_gets_no_more() -> None:
