@@ -15,6 +15,8 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 
 _FORMAT = 3
+_DAMAGE = (ValueError, LookupError, TypeError, OSError, pa.ArrowException)
+"""What damaged bytes raise; Arrow raises OSError for a schema whose bytes end too early."""
 
 
 def encode(version: DatasetVersion) -> bytes:
@@ -45,7 +47,10 @@ def part_keys(stored: bytes) -> tuple[str, ...]:
     Raises:
         CarawayError: it cannot be read.
     """
-    return tuple(_read(stored)["parts"])
+    try:
+        return tuple(_read(stored)["parts"])
+    except _DAMAGE as exc:
+        raise _damaged(exc) from exc
 
 
 def location(stored: bytes) -> str:
@@ -54,7 +59,10 @@ def location(stored: bytes) -> str:
     Raises:
         CarawayError: it cannot be read.
     """
-    return str(_read(stored)["location"])
+    try:
+        return str(_read(stored)["location"])
+    except _DAMAGE as exc:
+        raise _damaged(exc) from exc
 
 
 def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
@@ -84,7 +92,7 @@ def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
             document.get("request_pages", 0),
             document["pending"],
         )
-    except (ValueError, KeyError, TypeError) as exc:
+    except _DAMAGE as exc:
         raise _damaged(exc) from exc
 
 
@@ -103,7 +111,7 @@ def decode_part(key: str, stored: bytes) -> VersionPart:
         document = json.loads(stored)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(document["schema"])))
         return VersionPart(key, schema, tuple(ChunkInfo(*each) for each in document["chunks"]))
-    except (ValueError, KeyError, TypeError, pa.ArrowException) as exc:
+    except _DAMAGE as exc:
         raise _damaged(exc) from exc
 
 
@@ -114,7 +122,7 @@ def _read(stored: bytes) -> Any:
             raise CarawayError(
                 "a newer version of Caraway made this version of an accelerated dataset; run that"
             )
-    except (ValueError, KeyError, TypeError) as exc:
+    except _DAMAGE as exc:
         raise _damaged(exc) from exc
     return document
 
