@@ -76,7 +76,7 @@ async def test_refresh_on_one_scheduler_is_read_on_the_other(tmp_path: Path) -> 
 async def test_refreshes_on_both_at_once_end_in_one_version(tmp_path: Path) -> None:
     async with refreshed(tmp_path) as (one, two):
         write(tmp_path, 9)
-        assert await asyncio.gather(refresh(one), refresh(two), refresh(one)) == [201] * 3
+        assert set(await asyncio.gather(refresh(one), refresh(two), refresh(one))) == {201}
 
         async def agrees() -> bool:
             told = [await standing(at) for at in (one, two)]
