@@ -14,6 +14,7 @@ from caraway_core.sqltext import lexer
 _SIGNS = "$?:"
 _IN_WORDS = re.compile(r"[\w@#$]")
 """What `?` may touch, and `$1` may not: both would be one word, or begin a text."""
+_MOST_DIGITS = 9
 _LONGEST_KEPT = 16 * 1024
 """Longer texts are not kept: a thousand of the longest that are taken would fill gigabytes."""
 
@@ -94,7 +95,9 @@ def by_name(values: Mapping[str, object] | list[object]) -> dict[str, object]:
 
 
 def _natural(name: str) -> tuple[int, str]:
-    return (int(name), "") if name.isdigit() else (0, name)
+    # Names come from clients: other digits and thousands of them are no numbers.
+    is_number = name.isascii() and name.isdigit() and len(name) <= _MOST_DIGITS
+    return (int(name), "") if is_number else (0, name)
 
 
 def _spell(names: Iterable[str]) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_core.errors import InvalidQueryError
+from caraway_core.errors import InvalidQueryError, ParametersError
 from caraway_core.sqltext import placeholders
 from tests.kit.hostile import UNCLOSED
 
@@ -114,3 +114,11 @@ def test_long_texts_are_not_kept() -> None:
     finally:
         tracemalloc.stop()
     assert kept < len(sql)
+
+
+@pytest.mark.parametrize("name", ["\xb2", "\u0663", "9" * 5_000, "", "1\xb2"])
+def test_odd_names_of_clients_are_refused_by_name(name: str) -> None:
+    with pytest.raises(ParametersError, match="does not use parameter"):
+        placeholders.find("SELECT 1").check({name, "10", "9"})
+    with pytest.raises(ParametersError, match="no value for parameter"):
+        placeholders.find("SELECT $1").check({name, "a"})
