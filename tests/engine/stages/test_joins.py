@@ -11,6 +11,7 @@ from caraway_engine.stages.relations import (
     children,
     join_type,
     kind,
+    origins,
     reference,
     table_name,
     walk,
@@ -215,3 +216,30 @@ def test_a_semi_join_goes_to_the_rows_that_it_filters(sql: str, before: str, aft
     made = rewriting.lower_semi_joins(rel, functions)
     assert shape(made) == after
     assert width(made) == width(rel)
+
+
+def test_a_pair_may_be_written_from_the_right_to_the_left() -> None:
+    _, functions = planned("SELECT 1")
+    rel = Rel()
+    rel.join.expression.CopyFrom(functions.call("equal", reference(5), reference(1)))
+    (found,) = joins.keys(rel, 3, functions)
+    assert found.columns == (1, 2)
+
+
+def test_a_semi_join_that_was_lowered_compares_the_same_columns() -> None:
+    rel, functions = planned(
+        "SELECT f.id FROM facts f JOIN more m ON f.dim = m.dim WHERE m.id IN (SELECT dim FROM dims)"
+    )
+    made = rewriting.lower_semi_joins(rel, functions)
+    (semi,) = [each for each in walk(made) if kind(each) == "join" and join_type(each) != "INNER"]
+    (found,) = joins.keys(semi, width(semi.join.left), functions)
+    column = found.columns[0]
+    assert column is not None
+    read = semi.join.left
+    while kind(read) != "read":
+        below = origins(read)[column]
+        assert below is not None
+        column, read = below, children(read)[0]
+    names = read.read.base_schema.names
+    wanted = [each.field for each in read.read.projection.select.struct_items]
+    assert names[wanted[column] if wanted else column] == "id"
