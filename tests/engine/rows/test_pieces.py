@@ -75,7 +75,12 @@ def test_joined_ranges_are_what_they_were(counts: list[int], data: st.DataObject
         piece = next(each for each in ranges if each.first <= number < each.end)
         piece.kill(number, ordinal + 4)
     sizes: list[int] = []
-    one = ranges[0].joined(ranges[1:], lambda size: sizes.append(size) or "one")
+
+    def hold(size: int) -> object:
+        sizes.append(size)
+        return "one"
+
+    one = ranges[0].joined(ranges[1:], hold)
     assert sizes == [one.batch.nbytes] and one.holder == "one"
     assert (one.first, one.end) == (3, start)
     for ordinal in range(len(counts) + len(dying) + 6):

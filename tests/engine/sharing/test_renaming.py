@@ -87,7 +87,7 @@ def test_inputs_of_the_fragment_stay() -> None:
     once = renaming.renamed(fragment("SELECT id FROM facts"), names(facts="x"))
     again = renaming.renamed(once.fragment, names(facts="y", x="z"))
     assert reads(again.fragment) == [SHARE]
-    assert (again.read, again.left) == (set(), set())
+    assert not again.read and not again.left
 
 
 def test_a_table_named_like_the_schema_of_inputs_is_still_a_table() -> None:
