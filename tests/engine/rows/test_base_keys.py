@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.tables import Keys, LookupColumns
-from caraway_engine.rows import base_keys, uniqueness
+from caraway_engine.rows import base_keys
 from caraway_engine.rows.keyed import KeyIndex
 from caraway_engine.rows.pieces import RowRange
-from caraway_engine.rows.uniqueness import DuplicateError
 
 T = TableName("sales.t")
 SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string()), ("v", pa.float64())])
@@ -138,52 +137,3 @@ def test_keys_and_rows_are_found_by_number_across_pieces() -> None:
     assert base_keys.keys_at(held, ["k"], []) == {}
     assert [base_keys.row(held, n).to_pylist()[0]["k"] for n in range(4)] == [1, 1, 3, 4]
     assert base_keys.holding(held, 2).first == 2 and base_keys.holding(held, 2).end == 3
-
-
-def check(
-    new: list[Row], base: list[Row], dead: Sequence[int] = (), logged: Sequence[Row] = (),
-    dead_log: Sequence[int] = (),
-) -> None:  # fmt: skip
-    held = pieces(base)
-    places: dict[Any, list[int]] = {}
-    for number, row in enumerate(logged):
-        places.setdefault(row[:2], []).append(number)
-    uniqueness.check(
-        T, ("k", "s"), pieces(new)[0].batch, held, index(held, "k", "s"),
-        [n in dead for n in range(len(base))], places,
-        [n in dead_log for n in range(len(logged))],
-    )  # fmt: skip
-
-
-NULL = (None, "a", 1.0)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        {"new": [A, B], "base": []},
-        {"new": [A], "base": [B]},
-        {"new": [NULL, NULL], "base": [NULL]},
-        {"new": [A], "base": [A], "dead": [0]},
-        {"new": [A], "base": [A, A], "dead": [0, 1]},
-        {"new": [A], "base": [], "logged": [B, A], "dead_log": [1]},
-        {"new": [], "base": [A, A]},
-    ],
-)
-def test_new_rows_that_are_like_no_living_one_are_taken(case: dict[str, Any]) -> None:
-    check(**case)
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        {"new": [A, A], "base": []},
-        {"new": [B, A], "base": [A]},
-        {"new": [A], "base": [A, A], "dead": [0]},
-        {"new": [A], "base": [], "logged": [A]},
-        {"new": [A], "base": [], "logged": [A, B, A], "dead_log": [0]},
-    ],
-)
-def test_new_rows_that_are_like_a_living_one_are_refused(case: dict[str, Any]) -> None:
-    with pytest.raises(DuplicateError, match=r"\(k, s\) = 1, 'a' would be there twice"):
-        check(**case)
