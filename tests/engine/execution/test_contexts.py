@@ -1,10 +1,12 @@
 """Contexts of a session: their names, pools and settings."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
+from caraway_core import cores
 from caraway_core.ids import TableName
 from caraway_engine.execution import contexts, processes
 from caraway_engine.execution.contexts import Contexts, Pools
@@ -75,15 +77,15 @@ def test_new_files_of_a_folder_are_seen(tmp_path: Path) -> None:
 
 def test_the_thread_pool_is_sized_unless_somebody_did(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: list[int] = []
-    monkeypatch.setattr(processes.threading, "stack_size", sizes.append)
-    monkeypatch.setattr(processes.cores, "available", lambda: 1)
+    monkeypatch.setattr(threading, "stack_size", sizes.append)
+    monkeypatch.setattr(cores, "available", lambda: 1)
     monkeypatch.setenv("TOKIO_WORKER_THREADS", "put back after the test")
     monkeypatch.delenv("TOKIO_WORKER_THREADS")
     monkeypatch.setenv("RUST_MIN_STACK", "7")
     processes.prepare()
     assert os.environ["TOKIO_WORKER_THREADS"] == "2", "one would wait for itself"
     assert os.environ["RUST_MIN_STACK"] == "7"
-    monkeypatch.setattr(processes.cores, "available", lambda: 6)
+    monkeypatch.setattr(cores, "available", lambda: 6)
     processes.prepare()
     assert os.environ["TOKIO_WORKER_THREADS"] == "2"
     monkeypatch.delenv("TOKIO_WORKER_THREADS")

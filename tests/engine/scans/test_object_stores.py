@@ -1,5 +1,6 @@
 """Object stores are made once, with what the environment tells them for a moment."""
 
+import os
 from typing import Any
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ def test_options_without_an_argument_go_by_the_environment_for_a_moment(
     names = [*variables, "AWS_SKIP_SIGNATURE"]
 
     def make(bucket: str, given: Any) -> object:
-        seen.append({name: object_stores.os.environ.get(name) for name in variables})
+        seen.append({name: os.environ.get(name) for name in variables})
         assert (bucket, given) == ("bucket", options)
         return object()
 
@@ -39,7 +40,7 @@ def test_options_without_an_argument_go_by_the_environment_for_a_moment(
     made = object_stores._made_once(store)
     assert object_stores._made_once(store) is made and len(seen) == 1
     assert seen == [variables]
-    after = {name: object_stores.os.environ.get(name) for name in names}
+    after = {name: os.environ.get(name) for name in names}
     assert after == {**dict.fromkeys(names), "AWS_SKIP_SIGNATURE": "before"}
 
 
@@ -54,7 +55,7 @@ def test_the_environment_is_restored_when_a_store_cannot_be_made(
     monkeypatch.setattr(object_stores, "_MAKERS", {"gs": fail})
     with pytest.raises(ValueError, match="no such region"):
         object_stores._made_once(StoreSpec("gs", "b", "x", {"skip_signature": "true"}))
-    assert "GOOGLE_SKIP_SIGNATURE" not in object_stores.os.environ
+    assert "GOOGLE_SKIP_SIGNATURE" not in os.environ
     assert not object_stores._made
 
 

@@ -18,7 +18,7 @@ from caraway_engine.scans import scans
 ODD = ("plain", "a b", "50%25", "it's", "ü漢", "a+b&c=d", "[x]", "star*", "q?", "#h", "semi;colon")
 COLUMNS = {"a": pa.int64(), 'q"uote': pa.string(), "it's": pa.float64(), "Ünï ÇODE": pa.bool_()}
 SCHEMA = pa.schema(list(COLUMNS.items()))
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"a": 1, 'q"uote': "x", "it's": 1.5, "Ünï ÇODE": True},
     {"a": 2**63 - 1, 'q"uote': "ä'\"", "it's": -0.0, "Ünï ÇODE": None},
     {"a": None, 'q"uote': None, "it's": None, "Ünï ÇODE": False},
