@@ -24,10 +24,12 @@ def statement(sources: set[str] | None = None, viewer: str | None = None) -> Sta
     return Statement("", {}, sources=names, viewer=PrincipalId(viewer) if viewer else None)
 
 
+ASKED = ("orders", "Orders", "caraway_source.orders", "other", "none")
+
+
 def names_found(schema: SourceSchema) -> set[str]:
-    found = {name for name in ("orders", "Orders", "caraway_source.orders", "other", "none")
-             if schema.table(name) is not None}  # fmt: skip
-    assert found == {name for name in found if schema.table_exist(name)}
+    found = {name for name in ASKED if schema.table(name) is not None}
+    assert found == {name for name in ASKED if schema.table_exist(name)}
     return found
 
 
