@@ -15,13 +15,13 @@ SHARED_FLAGS = {"--endpoint", "--api-key", "--cacert"}
 
 
 def sections() -> dict[str, str]:
-    """The text below each `### caraway COMMAND` heading, and what stands above all of them."""
+    """Return the text of each `### caraway COMMAND` section, and the text above the first."""
     top, *parts = re.split(r"^### `caraway ([a-z]+(?: [a-z]+)?).*$", PAGE.read_text(), flags=re.M)
     return {"": top, **dict(zip(parts[::2], parts[1::2], strict=True))}
 
 
 def flags() -> dict[str, set[str]]:
-    """Each command's long flags and variables, as typer knows them."""
+    """Return the long options and variables of each command, according to typer."""
     command = typer.main.get_command(app.build())
     assert isinstance(command, TyperGroup)
     return {
@@ -36,7 +36,7 @@ def flags() -> dict[str, set[str]]:
 
 
 def leaves(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """The commands of the group and of the groups in it, by the words that call them."""
+    """Yield the commands of a group and its subgroups with their full names."""
     for name, found in group.commands.items():
         if isinstance(found, TyperGroup):
             yield from leaves(found, f"{prefix}{name} ")
