@@ -54,10 +54,10 @@ def cluster(
             addresses = {process.name: process.address for process in told.processes}
             url = f"http://{told.endpoints['http']}"
             metrics = told.endpoints["metrics"]
-            head = folder.wanted().head
+            head = folder.read_plan().head
             yield Cluster(url, metrics, head, folder.token, addresses, folder, programs)
         finally:
-            if folder.has_keeper:
+            if folder.is_locked:
                 _run(programs, "down", folder=folder)
 
 
