@@ -53,7 +53,7 @@ def test_each_flag_and_variable_of_a_command_is_described(name: str) -> None:
     page = sections()
     text = page[name]
     if flags()[name] >= SHARED_FLAGS:
-        text += PAGE.read_text().partition("## Asking a runtime")[2].partition("###")[0]
+        text += PAGE.read_text().partition("## Client commands")[2].partition("###")[0]
 
     described = set(re.findall(r"--[a-z-]+|CARAWAY_[A-Z_]+", text))
 
