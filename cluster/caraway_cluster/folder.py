@@ -108,6 +108,9 @@ class ClusterFolder:
             document: dict[str, Any] = json.loads(self._status_file.read_text())
         except FileNotFoundError:
             return None
+        if "keeper_pid" in document:
+            # Written by an older version, such as the base that `bench.paired` compares with.
+            document["supervisor_pid"] = document.pop("keeper_pid")
         document["processes"] = [ProcessStatus(**each) for each in document["processes"]]
         return LocalClusterStatus(**document)
 
