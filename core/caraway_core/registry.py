@@ -14,7 +14,7 @@ SOURCES: Mapping[str, str] = {
     "abfss": "caraway_plugins.sources.files:ObjectFiles",
     "http": "caraway_plugins.sources.web:WebFile",
     "https": "caraway_plugins.sources.web:WebFile",
-    "memory": "caraway_plugins.sources.memory:Memory",
+    "memory": "caraway_plugins.sources.memory:MemorySource",
     "cdc": "caraway_plugins.changes.pushed:Pushed",
     "debezium": "caraway_plugins.changes.kafka.table:KafkaTable",
     "delta": "caraway_plugins.sources.delta:DeltaSource",
@@ -67,14 +67,14 @@ ENGINES: Mapping[str, str] = {
 }
 
 FLEETS: Mapping[str, str] = {
-    "ray": "caraway_scheduler.dispatch.ray_fleet:RayFleet",
+    "ray": "caraway_scheduler.dispatch.fleets.ray_fleet:RayFleet",
 }
 
 COMMANDS: Mapping[str, str] = {
-    "run": "caraway_scheduler.command:run",
-    "validate": "caraway_scheduler.command:validate",
+    "run": "caraway_scheduler.composition.command:run",
+    "validate": "caraway_scheduler.composition.command:validate",
     "head": "caraway_cluster.head:run",
-    "scheduler": "caraway_scheduler.command:schedule",
+    "scheduler": "caraway_scheduler.composition.command:schedule",
     "executor": "caraway_executor.command:run",
     "operator": "caraway_operator.command:run",
     "store": "caraway_cluster.store.command:run",
@@ -97,7 +97,7 @@ EXTRAS: Mapping[str, str] = {
     "caraway_plugins.sources.postgres.source": "postgres",
     "caraway_plugins.stores.redis": "cluster",
     "caraway_scheduler": "runtime",
-    "caraway_scheduler.dispatch.ray_fleet": "cluster",
+    "caraway_scheduler.dispatch.fleets.ray_fleet": "cluster",
 }
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from caraway_core.errors import ExecutionError
 from caraway_core.protocols.storing import MOST_CHUNK_BYTES, MOST_PARTITIONS, StoreOrder
-from caraway_engine import plain
+from caraway_engine.rows import plain
 from caraway_executor.parting import Parting
 
 Chunk = list[pa.RecordBatch]

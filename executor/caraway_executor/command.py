@@ -15,8 +15,8 @@ from caraway_core.manifest import memory
 from caraway_core.protocols.fleet import PROTOCOL_VERSION, Description
 from caraway_core.ray_nodes import NodeOptions
 from caraway_core.settings import ExecutorOptions
-from caraway_engine import processes
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution import processes
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.probes import ProbeServer
 from caraway_executor.supervisor import Supervisor
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from caraway_engine.held import Chunk
+from caraway_engine.rows.held import Chunk
 
 _HELD_S = 60.0
 """How long after its last chunk was made. A version is read within moments of that."""

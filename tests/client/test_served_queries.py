@@ -17,7 +17,7 @@ from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import ResultFormat
 from caraway.queries import QueryProgress
 from caraway_core.errors import StateAwayError
-from caraway_scheduler import app
+from caraway_scheduler.composition import app
 from caraway_scheduler.jobs.model import JobProgress
 from tests.client.runtime import Pauses
 from tests.kit.jobs import FakeDesk

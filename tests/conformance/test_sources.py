@@ -21,7 +21,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import MemoryTable, TableSpec
-from caraway_engine.plain import plain_schema
+from caraway_engine.rows.plain import plain_schema
 from tests.kit import remote
 from tests.kit.engine import rows, session
 from tests.kit.postgres import Server

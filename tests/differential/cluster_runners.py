@@ -9,7 +9,7 @@ import httpx
 import yaml
 
 from caraway_core.tables import TableSpec
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from tests.differential.datasets import Dataset
 from tests.differential.http_runner import OverHttp

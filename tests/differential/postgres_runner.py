@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from caraway_core.ids import TableName
 from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
-from caraway_engine.plain import plain_schema
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.remote.words import quoted
-from caraway_engine.settings import EngineSettings
+from caraway_engine.rows.plain import plain_schema
 from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from tests.differential.datasets import Dataset

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import FilesTable
-from caraway_engine.plain import plain_schema
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.rows.plain import plain_schema
 from caraway_executor.local import LocalExecutor
 from tests.differential.datasets import Dataset
 

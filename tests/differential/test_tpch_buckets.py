@@ -8,8 +8,8 @@ import pytest
 
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.tables import MemoryTable, TableSpec
-from caraway_engine.plain import plain_schema
-from caraway_engine.sessions import Session
+from caraway_engine.rows.plain import plain_schema
+from caraway_engine.sessions.sessions import Session
 from tests.differential import tpc
 from tests.differential.comparing import difference
 from tests.kit.clusters import EAGER, TINY, in_process_cluster

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from caraway_core.ids import ExecutorId
-from caraway_scheduler.dispatch.ray_fleet import RayFleet
+from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 from tests.kit.deadlines import until
 from tests.kit.ray_cluster import RayCluster, marked
 

@@ -13,11 +13,11 @@ from caraway_core.ids import CatalogVersion, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import OwnFile, Pinned, TableCatalog
 from caraway_core.tables import FileScan, FilesTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.host_files import HostFiles
 from caraway_executor.worker import Worker
-from caraway_scheduler.dispatch import own_files
-from caraway_scheduler.dispatch.own_files import OwnFiles
+from caraway_scheduler.dispatch.fleets import own_files
+from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from tests.kit.clocks import Clock
 from tests.kit.workers import catalog, identity
 

@@ -13,7 +13,7 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_executor.mapped import MappedChunks
 from caraway_plugins.stores.folder import FolderResultStore

@@ -5,7 +5,7 @@ import pytest
 from caraway_core.errors import OverloadedError
 from caraway_core.ids import new_query_id
 from caraway_core.protocols.dispatch import Statement
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_executor.products import Products
 from tests.kit.engine import memory, rows, session, snapshot

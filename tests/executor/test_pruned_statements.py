@@ -12,8 +12,8 @@ from caraway_core.ids import new_query_id
 from caraway_core.partitions.naming import values_of
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.tables import Keys, StoredTable
-from caraway_engine import versions
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.sessions import versions
 from caraway_executor.local import LocalExecutor
 from tests.kit.changes import logged
 from tests.kit.engine import snapshot

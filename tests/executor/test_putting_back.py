@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from tests.executor.test_stored_tables import NUMBERS, everything
 from tests.kit.engine import memory, snapshot

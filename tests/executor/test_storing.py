@@ -11,7 +11,7 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.protocols.storing import answer_schema, in_order, unpack
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_executor.storing import StoringStream
 from caraway_plugins.stores.folder import FolderResultStore

@@ -17,7 +17,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.fleet import Pinned, Split, Task, TaskTable
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.places import Places
 from tests.kit.engine import memory
 from tests.kit.fragments import rows_of, task

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from caraway_core.ids import ExecutorId
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_executor.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.assembly import Backend
+from caraway_scheduler.composition.assembly import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
+from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.services import Services

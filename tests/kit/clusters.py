@@ -11,13 +11,13 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement
 from caraway_core.tables import TableSpec
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
+from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner
-from caraway_scheduler.dispatch.own_files import OwnFiles
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
 from tests.kit.engine import snapshot

@@ -17,19 +17,19 @@ from pyarrow import compute
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, PrincipalId
-from caraway_core.manifest.runtime import Jobs as JobSettings
+from caraway_core.manifest.runtime import JobSettings as JobSettings
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_plugins.stores import folder
 from caraway_plugins.stores.redis import RedisStateStore
-from caraway_scheduler.access import Principal
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_scheduler.history import spans
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.jobs.model import JobRequest
 from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
+from caraway_serving import spans
+from caraway_serving.access import Principal
 from tests.kit.engine import snapshot
 from tests.kit.job_schedulers import MortalStore
 

@@ -16,18 +16,11 @@ from caraway_core.errors import (
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.access import Principal
-from caraway_scheduler.history.spans import Span
-from caraway_scheduler.jobs.model import (
-    Job,
-    JobError,
-    JobProgress,
-    JobRequest,
-    JobStatus,
-    Manifest,
-    Totals,
-)
+from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, JobStatus, Totals
 from caraway_scheduler.queries import texts
+from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_serving.access import Principal
+from caraway_serving.spans import Span
 
 _START = datetime(2026, 1, 2, 3, 4, 5, 600_000, UTC)
 
@@ -145,7 +138,7 @@ class FakeDesk:
         ]
         return found[:limit]
 
-    async def manifest(self, job: Job) -> Manifest:
+    async def manifest(self, job: Job) -> StoredAnswer:
         self._check()
         if job.job_id not in self._answers:
             raise JobNotFoundError("its results have expired")
@@ -154,7 +147,7 @@ class FakeDesk:
             ChunkInfo(index, batch.num_rows, batch.nbytes, "")
             for index, batch in enumerate(batches)
         )
-        return Manifest(schema, infos)
+        return StoredAnswer(schema, infos)
 
     async def progress(self, job: Job) -> JobProgress | None:
         return self.progresses.get(job.job_id)

@@ -151,7 +151,7 @@ class RayCluster:
     def joined(self) -> Iterator[None]:
         """Have this process join; fleets made in the block reach the executors."""
         # Imported here: it takes a second that tests without a cluster need not pay.
-        from caraway_scheduler.dispatch.ray_fleet import RayFleet
+        from caraway_scheduler.dispatch.fleets.ray_fleet import RayFleet
 
         variables = ray_nodes.environment(self.token)
         fleet = asyncio.run(RayFleet.join(self.head_address, self.node_ip("e1"), variables))

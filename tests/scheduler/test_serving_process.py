@@ -9,7 +9,7 @@ import sys
 _SCRIPT = """
 import sys
 import caraway_scheduler.dispatch.cluster
-import caraway_scheduler.runtime
+import caraway_scheduler.composition.runtime
 print(*sorted({"datafusion", "substrait", "sqloxide"} & sys.modules.keys()))
 """
 

@@ -27,7 +27,7 @@ from caraway_cluster.store.chunk_folder import (
 from caraway_cluster.store.messages import Body, HttpError, Receive, Reply, Scope, Send
 from caraway_cluster.store.metrics import CONTENT_TYPE, StoreMetrics
 from caraway_core import disks
-from caraway_core.signatures import Gate, target_of
+from caraway_core.signatures import SignatureGate, target_of
 
 logger = logging.getLogger(__name__)
 BLOCK_BYTES = 1024 * 1024
@@ -52,7 +52,7 @@ class StoreApplication:
     ) -> None:
         self.metrics = StoreMetrics()
         self._chunks = chunks
-        self._gate = Gate(token)
+        self._gate = SignatureGate(token)
         self._max_bytes = max_bytes
         self._has_metrics = has_metrics
         self._active = asyncio.Semaphore(_MAX_ACTIVE_REQUESTS)

@@ -13,7 +13,8 @@ from caraway_core import registry
 from caraway_core.errors import QueryError
 from caraway_core.protocols.remote import RemoteReader, RemoteRows
 from caraway_core.tables import RemoteTable
-from caraway_engine.remote import failing, locally
+from caraway_engine.errors import failing
+from caraway_engine.remote import locally
 
 _readers: dict[str, RemoteReader] = {}
 

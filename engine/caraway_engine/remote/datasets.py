@@ -10,7 +10,8 @@ from datafusion.catalog import Table
 
 from caraway_core.errors import QueryError
 from caraway_core.tables import RemoteColumn, RemoteSplit, RemoteTable
-from caraway_engine.remote import answers, failing, filters, opened, words
+from caraway_engine.errors import failing
+from caraway_engine.remote import answers, filters, opened, words
 from caraway_engine.remote.answers import RemoteAnswer
 from caraway_engine.remote.filters import FilterCall
 from caraway_engine.remote.locally import LocalCondition

@@ -5,7 +5,7 @@ from typing import Any
 
 from datafusion import SessionContext
 
-from caraway_engine import engine_messages as messages
+from caraway_engine.errors import engine_messages as messages
 
 
 def start(dataframe: Any, scratch: Callable[[], SessionContext]) -> Any:

@@ -20,7 +20,6 @@ from caraway_engine.remote.answers import RemoteAnswer
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.relations import Translator
 from caraway_engine.remote.words import NotPushableError
-from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages import naming, safety
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_PREFIX
@@ -32,6 +31,7 @@ from caraway_engine.stages.relations import (
     walk,
     with_children,
 )
+from caraway_engine.stages.stage_schemas import StageSchemas
 
 
 @dataclass(frozen=True, slots=True)

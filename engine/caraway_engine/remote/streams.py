@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from caraway_engine import plain
+from caraway_engine.execution.streams import OwnStream
 from caraway_engine.remote.answers import AnswerReading, RemoteAnswer
 from caraway_engine.remote.opened import OpenedReads, noted
-from caraway_engine.streams import OwnStream
+from caraway_engine.rows import plain
 
 _THREADS = 32
 _pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="remote")

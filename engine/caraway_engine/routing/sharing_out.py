@@ -5,9 +5,9 @@ from collections.abc import Collection, Mapping
 from caraway_core.errors import NotDistributableError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Share
-from caraway_engine import dealing, pruning
-from caraway_engine.pruning import Reads
-from caraway_engine.sessions import Session
+from caraway_engine.sessions.sessions import Session
+from caraway_engine.sharing import dealing, pruning
+from caraway_engine.sharing.pruning import Reads
 
 
 def shares_of(

@@ -6,7 +6,7 @@ import pyarrow as pa
 from datafusion import SessionConfig, SessionContext
 from datafusion.catalog import Table
 
-from caraway_engine.held import BATCH_ROWS
+from caraway_engine.rows.held import BATCH_ROWS
 
 
 def dealt(batches: Sequence[pa.RecordBatch], partitions: int) -> list[list[pa.RecordBatch]]:

@@ -13,7 +13,7 @@ import threading
 import uvloop
 
 from caraway_core import logs
-from caraway_engine import processes
+from caraway_engine.execution import processes
 from caraway_executor import ceilings
 from caraway_executor.engines import served
 from caraway_executor.engines.channel import Channel

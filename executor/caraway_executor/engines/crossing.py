@@ -16,7 +16,7 @@ from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, SystemTable
 from caraway_core.protocols.fleet import TaskTable
 from caraway_core.tables import TableSpec
-from caraway_engine import plain
+from caraway_engine.rows import plain
 
 _KEPT_SCHEMAS = 256
 _STATEMENT = tuple(each.name for each in fields(Statement) if each.name != "logs")
@@ -152,7 +152,7 @@ class RowsIn:
         return plain.restored(batch, self.schema) if self._has_views else batch
 
 
-class Schemas:
+class SchemaCache:
     """Finds what reads rows by the serialized form of their schema; statements repeat few."""
 
     def __init__(self) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_scheduler.acceleration.accelerated import Accelerated
-from caraway_scheduler.acceleration.freshness import Freshness, Mentions, Read
+from caraway_scheduler.acceleration.versions.freshness import Freshness, Mentions, Read
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
 
 
-class Newest:
+class NewestVersions:
     """The datasets that are kept now, as statements may name them."""
 
     def __init__(self, catalog: Catalog, kept: Mapping[TableName, Accelerated], read: Read) -> None:

@@ -6,8 +6,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from caraway_scheduler.api import listings
-from caraway_scheduler.api.listings import ListingFormat
+from caraway_serving import listings
+from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["Catalogs"])
 _BUILT_IN = {"from": "caraway", "name": "caraway"}

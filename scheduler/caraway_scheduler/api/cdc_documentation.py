@@ -3,7 +3,7 @@
 from typing import Any
 
 from caraway_plugins.changes.decoding import CONTENT_TYPES
-from caraway_scheduler.api import shapes
+from caraway_serving import shapes
 
 Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}

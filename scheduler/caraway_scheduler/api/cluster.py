@@ -7,9 +7,10 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from caraway_core.protocols.dispatch import ExecutorState
-from caraway_scheduler.api import listings, scopes
-from caraway_scheduler.api.listings import ListingFormat
+from caraway_scheduler.api import app_state
 from caraway_scheduler.membership import listing
+from caraway_serving import listings
+from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["Cluster"])
 
@@ -45,5 +46,5 @@ async def list_executors(
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
 ) -> Response:
     """List the executors, those that are lost or refused too."""
-    rows = listing.rows(scopes.services(request).dispatch.executors())
+    rows = listing.rows(app_state.services(request).dispatch.executors())
     return listings.respond(rows, listing.SCHEMA.names, format, request.headers.get("accept"))

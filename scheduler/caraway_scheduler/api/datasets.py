@@ -6,9 +6,10 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
-from caraway_scheduler.api import listings, scopes
-from caraway_scheduler.api.listings import ListingFormat
+from caraway_scheduler.api import app_state
 from caraway_scheduler.catalog.states import DatasetState, Status
+from caraway_serving import listings
+from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["Datasets"])
 _COLUMNS = ("from", "name", "replication_enabled", "acceleration_enabled", "status", "error",
@@ -47,7 +48,7 @@ async def list_datasets(
     source: Annotated[str | None, Query(description="Only datasets from this source.")] = None,
 ) -> Response:
     """List the datasets of the manifest; CSV has the same columns with and without `status`."""
-    states = scopes.services(request).catalog.datasets.values()
+    states = app_state.services(request).catalog.datasets.values()
     rows = [_entry(state, status) for state in states if _is_from(state, source)]
     return listings.respond(rows, _COLUMNS, format, request.headers.get("accept"))
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from caraway_scheduler.api import failures, shapes
+from caraway_scheduler.api.error_shapes import SHAPES
+from caraway_serving import shapes
 
 _TRACE = {"description": "The trace that this answer belongs to.", "schema": {"type": "string"}}
 _WAIT = {"description": "Seconds to wait before the next try.", "schema": {"type": "string"}}
@@ -30,7 +31,7 @@ def complete(document: dict[str, Any], *, secured: bool) -> dict[str, Any]:
 
 def _complete_operation(path: str, operation: dict[str, Any], secured: bool) -> None:
     responses = operation["responses"]
-    error = shapes.OF[failures.shape(path)]
+    error = shapes.OF[SHAPES.of(path)]
     if _is_derived(responses.get("422", {})):
         del responses["422"]
         # Ours is 400, in the shape of the route: see `failures`.

@@ -6,7 +6,8 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import PlainTextResponse, Response
 
 from caraway_scheduler import readiness
-from caraway_scheduler.api import scopes, shapes
+from caraway_scheduler.api import app_state
+from caraway_serving import shapes
 
 router = APIRouter(tags=["Health"])
 
@@ -41,7 +42,7 @@ async def ready(
     verbose: Annotated[bool, Query(description="One line for each gate.")] = False,
 ) -> Response:
     """Answer 200 `ready` when queries will find every component."""
-    services = scopes.services(request)
+    services = app_state.services(request)
     gates = readiness.Gates(min_ready_executors, min_ready_executors_percent)
     try:
         readiness.check_gates(gates, is_scheduler=services.is_scheduler)

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from caraway_scheduler.api import listings, scopes
-from caraway_scheduler.api.listings import ListingFormat
+from caraway_scheduler.api import app_state
+from caraway_serving import listings
+from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["Manifests"])
 _COLUMNS = ("name", "version", "datasets_count", "models_count", "dependencies_count")
@@ -36,7 +37,7 @@ async def list_manifests(
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
 ) -> Response:
     """Summarise the manifest that is served."""
-    manifest = scopes.services(request).manifest()
+    manifest = app_state.services(request).manifest()
     summary = ManifestSummary(
         name=manifest.name,
         version=manifest.version,

@@ -6,8 +6,9 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from caraway_scheduler.api import listings, scopes
-from caraway_scheduler.api.listings import ListingFormat
+from caraway_scheduler.api import app_state
+from caraway_serving import listings
+from caraway_serving.listings import ListingFormat
 
 router = APIRouter(tags=["Status"])
 _COLUMNS = ("name", "endpoint", "status")
@@ -33,6 +34,6 @@ async def list_connections(
     """List the endpoints of this runtime and their states."""
     rows = [
         {"name": connection.name, "endpoint": connection.endpoint, "status": connection.status}
-        for connection in scopes.services(request).connections
+        for connection in app_state.services(request).connections
     ]
     return listings.respond(rows, _COLUMNS, format, request.headers.get("accept"))

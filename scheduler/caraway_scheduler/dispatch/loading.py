@@ -8,7 +8,8 @@ from caraway_core.errors import CarawayError, ExecutorLostError, ShuttingDownErr
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.tables import StoredTable
-from caraway_engine import dealing, entries
+from caraway_engine.rows import entries
+from caraway_engine.sharing import dealing
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch.placing import none_ready
 from caraway_scheduler.dispatch.running import ATTEMPTS

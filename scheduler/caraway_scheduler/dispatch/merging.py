@@ -16,7 +16,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
-from caraway_engine import plain
+from caraway_engine.rows import plain
 from caraway_scheduler.dispatch.storing import CUT
 
 Opener = Callable[[], Awaitable[BatchStream]]

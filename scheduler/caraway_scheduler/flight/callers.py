@@ -6,14 +6,13 @@ from typing import Protocol
 
 from pyarrow import flight
 
-from caraway_scheduler import limits
-from caraway_scheduler.access import ANONYMOUS, Principal
 from caraway_scheduler.flight import identities, statuses
 from caraway_scheduler.flight.identities import Headers, Identities
-from caraway_scheduler.history import spans
-from caraway_scheduler.limits import InForce
 from caraway_scheduler.queries.service import QueryRequest
-from caraway_scheduler.tallies import Tallies
+from caraway_serving import limits, spans
+from caraway_serving.access import ANONYMOUS, Principal
+from caraway_serving.limits import InForce
+from caraway_serving.tallies import ApiTallies
 
 KEY = "caller"
 _AGENT_HEADERS = ("x-spice-user-agent", "user-agent")
@@ -68,14 +67,14 @@ def of(context: flight.ServerCallContext) -> Caller:
     return caller
 
 
-class Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has no types
+class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has no types
     """Refuses calls without a valid key where keys are configured, and those that are too many.
 
     A handshake counts as nothing: it asks for nothing yet.
     """
 
     def __init__(
-        self, known: Identities, handshake: "Handshake", in_force: InForce, tallies: Tallies
+        self, known: Identities, handshake: "Handshake", in_force: InForce, tallies: ApiTallies
     ) -> None:
         self._known = known
         self._handshake = handshake

@@ -9,14 +9,14 @@ import pyarrow as pa
 
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
-from caraway_scheduler import listeners
 from caraway_scheduler.flight import connections
 from caraway_scheduler.flight.bridge import Bridge
-from caraway_scheduler.flight.callers import Gate, Handshake
+from caraway_scheduler.flight.callers import CallGate, Handshake
 from caraway_scheduler.flight.identities import Identities, Sessions
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.server import FlightServer
 from caraway_scheduler.services import Services
+from caraway_serving import listeners
 
 logger = logging.getLogger(__name__)
 _FLAG = "--flight"
@@ -63,7 +63,7 @@ class FlightEndpoint:
                 self._bridge,
                 self._waiting,
                 f"{scheme}://{self._address}",
-                Gate(known, handshake, self._services.limits, self._services.tallies),
+                CallGate(known, handshake, self._services.limits, self._services.tallies),
                 handshake,
                 self._tls,
             )

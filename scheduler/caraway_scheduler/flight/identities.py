@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
 
-from caraway_scheduler.access import ANONYMOUS, Keyring, Principal, presented_key
+from caraway_serving.access import ANONYMOUS, Keyring, Principal, presented_key
 
 Headers = Mapping[str, Sequence[str | bytes]]
 _MOST_SESSIONS = 10_000

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from caraway_scheduler.dispatch.running import Ran
-from caraway_scheduler.history import spans
 from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
+from caraway_serving import spans
 
 TASK = "sql_fragment"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from caraway_core.ids import NodeId, PrincipalId
-from caraway_scheduler.history.spans import Span
+from caraway_serving.spans import Span
 
 _NS = 1_000_000_000
 _MOST_TASKS = 100_000

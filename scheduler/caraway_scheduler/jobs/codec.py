@@ -17,14 +17,8 @@ import pyarrow as pa
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId, PrincipalId
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.jobs.model import (
-    Job,
-    JobError,
-    JobProgress,
-    JobRequest,
-    Manifest,
-    Totals,
-)
+from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, Totals
+from caraway_scheduler.queries.storing import StoredAnswer
 
 FORMAT = 1
 
@@ -62,7 +56,7 @@ def decode_job(stored: bytes) -> Job:
     return _decoded("job", stored, _job)
 
 
-def encode_manifest(manifest: Manifest) -> bytes:
+def encode_manifest(manifest: StoredAnswer) -> bytes:
     # Columns rather than a row a chunk: thousands of chunks then take no thousands of names.
     return _bytes(
         {
@@ -75,7 +69,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     )
 
 
-def decode_manifest(stored: bytes) -> Manifest:
+def decode_manifest(stored: bytes) -> StoredAnswer:
     """Return the manifest.
 
     Raises:
@@ -151,10 +145,10 @@ def _job(found: Mapping[str, Any]) -> Job:
     )
 
 
-def _manifest(found: Mapping[str, Any]) -> Manifest:
+def _manifest(found: Mapping[str, Any]) -> StoredAnswer:
     schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(found["schema"], validate=True)))
     columns = (found["index"], found["rows"], found["sizes"], found["sha256"])
-    return Manifest(schema, tuple(ChunkInfo(*row) for row in zip(*columns, strict=True)))
+    return StoredAnswer(schema, tuple(ChunkInfo(*row) for row in zip(*columns, strict=True)))
 
 
 def _progress(found: Mapping[str, Any]) -> tuple[int, JobProgress]:

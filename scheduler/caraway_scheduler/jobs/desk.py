@@ -11,24 +11,18 @@ from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ShuttingDownError
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.protocols.results import ChunkInfo, ResultStore
-from caraway_scheduler.access import Principal
-from caraway_scheduler.history.spans import Span
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.foreman import Foreman
-from caraway_scheduler.jobs.model import (
-    Held,
-    Job,
-    JobProgress,
-    JobRequest,
-    JobStatus,
-    Manifest,
-)
+from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, StoredJob
 from caraway_scheduler.jobs.protocol import MOST_WAIT_S
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_scheduler.queries import texts
+from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_serving.access import Principal
+from caraway_serving.spans import Span
 
 _MANIFESTS_KEPT = 64
 
@@ -59,7 +53,7 @@ class Desk:
         self._kept_s = kept_s
         self._most_sql_bytes = most_sql_bytes
         # What succeeded never changes, and is read chunk by chunk.
-        self._manifests: dict[str, Manifest] = {}
+        self._manifests: dict[str, StoredAnswer] = {}
 
     def stop(self) -> None:
         """Take no more jobs, and let nobody wait any longer."""
@@ -126,7 +120,7 @@ class Desk:
             wanted = [job for job in jobs if job.status == status]
         return wanted[:limit]
 
-    async def manifest(self, job: Job) -> Manifest:
+    async def manifest(self, job: Job) -> StoredAnswer:
         found = self._manifests.get(job.result_key)
         if found is None:
             found = await self._records.manifest(job)
@@ -162,7 +156,7 @@ class Desk:
             over.cancel()
             stopping.cancel()
 
-    async def _held(self, principal: PrincipalId, job_id: JobId) -> Held:
+    async def _held(self, principal: PrincipalId, job_id: JobId) -> StoredJob:
         held = await self._records.get(principal, job_id)
         if held is None:
             raise JobNotFoundError(f"no query '{job_id}'; GET /v1/queries lists yours")

@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-import pyarrow as pa
-
 from caraway_core.ids import JobId, PrincipalId
 from caraway_core.outcomes import JobCode
-from caraway_core.protocols.results import ChunkInfo
 
 JobStatus = Literal["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED", "CLOSED"]
 TERMINAL: frozenset[JobStatus] = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "CLOSED"})
@@ -80,19 +77,11 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredJob:
     """A job, and the revision at which it stands in the state store."""
 
     job: Job
     revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """The answer of a job: its schema, and its chunks in the order of its rows."""
-
-    schema: pa.Schema
-    chunks: tuple[ChunkInfo, ...]
 
 
 @dataclass(frozen=True, slots=True)

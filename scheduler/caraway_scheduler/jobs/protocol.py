@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from caraway_core.ids import JobId, PrincipalId
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.access import Principal
-from caraway_scheduler.history.spans import Span
-from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, Manifest
+from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus
+from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_serving.access import Principal
+from caraway_serving.spans import Span
 
 MOST_WAIT_S = 60.0
 
@@ -51,7 +52,7 @@ class JobDesk(Protocol):
         unless they are asked for by their status."""
         ...
 
-    async def manifest(self, job: Job) -> Manifest:
+    async def manifest(self, job: Job) -> StoredAnswer:
         """Return what a job that succeeded has stored.
 
         Raises:

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from datafusion import SessionConfig, SessionContext
 
-from caraway_engine import contexts
+from caraway_engine.execution import contexts
 from caraway_engine.known_faults import names
 
 HASH_JOINS = "datafusion.optimizer.prefer_hash_join"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.tables import MemoryTable
-from caraway_engine.sessions import Session
+from caraway_engine.sessions.sessions import Session
 from tests.kit import remote
 from tests.kit.engine import memory, rows, session
 from tests.kit.postgres import Server

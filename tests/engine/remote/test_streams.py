@@ -8,11 +8,11 @@ import pytest
 
 from caraway_core.errors import ExecutionError, QueryError
 from caraway_core.tables import RemoteColumn, RemoteTable
+from caraway_engine.execution.streams import EngineStream
 from caraway_engine.remote import answers, streams
 from caraway_engine.remote.answers import RemoteAnswer
-from caraway_engine.sessions import Session
-from caraway_engine.statements import Effect
-from caraway_engine.streams import EngineStream
+from caraway_engine.sessions.sessions import Session
+from caraway_engine.statements.statements import Effect
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, rows, session
 

@@ -26,7 +26,7 @@ from caraway_engine.routing import (
     Workers,
 )
 from caraway_engine.routing.router import Router
-from caraway_engine.sessions import Session
+from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages import Measured, Policy
 from tests.kit.engine import memory, session
 from tests.kit.stored import parted, stored

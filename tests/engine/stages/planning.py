@@ -9,10 +9,7 @@ from datafusion.substrait import Producer
 from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
-from caraway_engine import plan_facts
-from caraway_engine.contexts import CATALOG
-from caraway_engine.fragments import Inputs
-from caraway_engine.stage_schemas import StageSchemas
+from caraway_engine.execution.contexts import CATALOG
 from caraway_engine.stages import (
     Cluster,
     Measured,
@@ -21,9 +18,12 @@ from caraway_engine.stages import (
     TableFacts,
     safety,
 )
+from caraway_engine.stages.fragments import Inputs
 from caraway_engine.stages.functions import Functions
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.stages.planner import Planner, widest_reads
+from caraway_engine.stages.stage_schemas import StageSchemas
+from caraway_engine.statements import plan_facts
 
 MB = 2**20
 LARGE = 1000 * MB

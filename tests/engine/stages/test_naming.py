@@ -4,9 +4,9 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
-from caraway_engine.stage_schemas import StageSchemas
 from caraway_engine.stages import naming
 from caraway_engine.stages.inputs import INPUT_PREFIX
+from caraway_engine.stages.stage_schemas import StageSchemas
 from tests.engine.stages.planning import LARGE, MB, Planned, context, planned
 from tests.engine.stages.test_planner import STATEMENTS
 

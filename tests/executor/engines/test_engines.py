@@ -21,7 +21,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import PrincipalId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines import trials, watching
 from caraway_executor.engines.causes import Cause
 from caraway_executor.engines.engines import Engines

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from caraway_core.errors import UnavailableError
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines import forking, starting
 from caraway_executor.engines.forking import Forking
 from caraway_executor.engines.messages import EngineOptions

@@ -6,7 +6,7 @@ import pytest
 
 from caraway_core.errors import UnavailableError
 from caraway_core.protocols.dispatch import CatalogSnapshot
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.engines.causes import Cause, EngineLostError
 from caraway_executor.engines.kept_rows import KeptRows
 from caraway_executor.engines.messages import EngineOptions

@@ -12,7 +12,7 @@ from caraway_core import registry
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import Source, SourceRequest
 from caraway_core.tables import FilesTable, MemoryTable
-from caraway_engine import object_stores, tables
+from caraway_engine.scans import object_stores, tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from caraway_core.errors import StateAwayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import asking
-from caraway_scheduler.acceleration.wishes import Wishes
+from caraway_scheduler.acceleration.versions.wishes import Wishes
 from tests.kit.deadlines import eventually
 from tests.kit.interleaving import SteppedLoop, SteppedStore, run
 from tests.kit.scheduler_pairs import NEVER_S, Scheduler, scheduler

@@ -7,8 +7,8 @@ import pytest
 
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration import service
-from caraway_scheduler.acceleration.marks import Mark
-from caraway_scheduler.acceleration.unkept import Unkept
+from caraway_scheduler.acceleration.upkeep.unkept import Unkept
+from caraway_scheduler.acceleration.versions.marks import Mark
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import running
 from tests.scheduler.api.test_acceleration import write

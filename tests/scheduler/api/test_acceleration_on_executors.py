@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from caraway_scheduler import assembly
-from caraway_scheduler.acceleration import upkeep
+from caraway_scheduler.acceleration.upkeep import upkeep
+from caraway_scheduler.composition import assembly
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running

@@ -24,14 +24,14 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_plugins.changes.target import ChangeTarget, RegistryAwayError
-from caraway_scheduler.acceleration import requests
-from caraway_scheduler.acceleration.ingesting import (
+from caraway_scheduler.acceleration.changes.ingesting import (
     ChangesRefusedError,
     QueueFullError,
     StreamStoppedError,
     Whence,
 )
 from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.acceleration.versions import requests
 from caraway_scheduler.api import cdc
 from tests.kit.runtime import Running, running
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from caraway_scheduler.acceleration import upkeep
+from caraway_scheduler.acceleration.upkeep import upkeep
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 from tests.scheduler.api.test_acceleration import write as write_orders

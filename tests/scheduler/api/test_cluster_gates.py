@@ -35,7 +35,7 @@ async def cluster(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fleet: FakeFleet, clock: Clock
 ) -> AsyncIterator[tuple[Running, Membership]]:
     """A runtime in the scheduler role, whose executors are those of the fleet."""
-    monkeypatch.setattr("caraway_scheduler.assembly.InProcessDispatch", Cluster)
+    monkeypatch.setattr("caraway_scheduler.composition.assembly.InProcessDispatch", Cluster)
     store = SqliteStateStore(folder / "state.db")
     membership = Membership(
         fleet, store, "here", clock, build="1.0", every_s=0.005, install_wait_s=0.1

@@ -14,7 +14,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from caraway_scheduler import app
+from caraway_scheduler.composition import app
 from tests.kit.processes import child
 from tests.kit.runtime import running
 

@@ -11,15 +11,15 @@ import pytest
 
 from caraway_core.backoff import Delays
 from caraway_core.ids import ExecutorId, TableName
-from caraway_engine.registered import Registered
+from caraway_engine.sessions.registered import Registered
 from caraway_plugins.sources.files import LocalFiles
-from caraway_scheduler.acceleration import refreshing
 from caraway_scheduler.acceleration.accelerated import Accelerated
+from caraway_scheduler.acceleration.refresh import refreshing
 from caraway_scheduler.catalog import catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
-from caraway_scheduler.dispatch.in_process_fleet import InProcessFleet
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
+from tests.kit.in_process_fleet import InProcessFleet
 from tests.kit.panics import Panic
 from tests.kit.runtime import Running, running
 

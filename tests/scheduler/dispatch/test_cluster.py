@@ -23,8 +23,8 @@ from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import CsvDialect, FileScan, FilesTable, TableSpec
-from caraway_engine.sessions import Session
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.sessions.sessions import Session
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import asking, running, staging
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster

@@ -15,7 +15,7 @@ from caraway_core.ids import ExecutorId, TableName, new_query_id
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Task
 from caraway_core.tables import Keys, StoredTable, TableSpec
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.dispatch.in_process import InProcessDispatch

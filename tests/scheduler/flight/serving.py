@@ -13,9 +13,8 @@ from pyarrow import flight
 from caraway_core.ids import CatalogVersion, ExecutorId, NodeId, TableName
 from caraway_core.settings import Address
 from caraway_core.tables import TableSpec
-from caraway_engine.settings import EngineSettings
+from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
-from caraway_scheduler.access import Keyring
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.flight import FlightEndpoint
@@ -24,7 +23,8 @@ from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Services
-from caraway_scheduler.tallies import Tallies
+from caraway_serving.access import Keyring
+from caraway_serving.tallies import ApiTallies
 from tests.kit.engine import snapshot
 
 ANY_PORT = Address("127.0.0.1", 0)
@@ -79,7 +79,7 @@ async def serving(
     dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
     assert await dispatch.install(snapshot(tables or {})) == {}
     history = TaskHistory(HistorySettings(), NodeId("here"), lambda: 0)
-    tallies = Tallies()
+    tallies = ApiTallies()
     names = frozenset(map(TableName, writable))
     queries = QueryService(
         dispatch,

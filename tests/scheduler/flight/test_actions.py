@@ -10,7 +10,7 @@ import pytest
 from pyarrow import flight
 
 from caraway_core import errors
-from caraway_scheduler.access import Keyring
+from caraway_serving.access import Keyring
 from tests.kit.jobs import FakeDesk
 from tests.scheduler.flight.serving import KEYS, Serving, bearer, serving
 

@@ -5,8 +5,8 @@ import base64
 import pytest
 
 from caraway_core.ids import PrincipalId
-from caraway_scheduler.access import ANONYMOUS, Keyring, Principal
 from caraway_scheduler.flight.identities import Headers, Identities, Sessions, credential
+from caraway_serving.access import ANONYMOUS, Keyring, Principal
 
 ALICE = Principal(PrincipalId("alice"), may_write=True)
 BASIC = base64.b64encode(b"user:pass:word").decode()

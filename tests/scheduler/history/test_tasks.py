@@ -1,8 +1,8 @@
 import pytest
 
 from caraway_core.ids import NodeId
-from caraway_scheduler.history import spans
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory, TaskRecord
+from caraway_serving import spans
 
 SECOND = 1_000_000_000
 

@@ -12,7 +12,8 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.jobs import codec
-from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, Manifest
+from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest
+from caraway_scheduler.queries.storing import StoredAnswer
 from tests.scheduler.jobs import making
 
 SCHEMA = pa.schema(
@@ -23,7 +24,7 @@ SCHEMA = pa.schema(
     ],
     metadata={"a": "b"},
 )
-MANIFEST = Manifest(SCHEMA, (ChunkInfo(0, 10, 100, "ab"), ChunkInfo(7, 5, 50, "cd")))
+MANIFEST = StoredAnswer(SCHEMA, (ChunkInfo(0, 10, 100, "ab"), ChunkInfo(7, 5, 50, "cd")))
 Decoder = Callable[[bytes], object]
 DECODERS: tuple[Decoder, ...] = (
     codec.decode_job,
@@ -46,7 +47,7 @@ def test_a_job_comes_back_as_it_was(job: Job) -> None:
 
 @given(making.CHUNKS)
 def test_a_manifest_comes_back_as_it_was(chunks: tuple[ChunkInfo, ...]) -> None:
-    found = codec.decode_manifest(codec.encode_manifest(Manifest(SCHEMA, chunks)))
+    found = codec.decode_manifest(codec.encode_manifest(StoredAnswer(SCHEMA, chunks)))
     assert found.chunks == chunks
     assert found.schema.equals(SCHEMA, check_metadata=True)
 
@@ -92,7 +93,7 @@ def test_another_request_has_another_digest(change: dict[str, Any]) -> None:
 
 def test_ten_thousand_chunks_take_little_room() -> None:
     chunks = tuple(ChunkInfo(number, 10_000, 4_194_304, "f" * 64) for number in range(10_000))
-    stored = codec.encode_manifest(Manifest(SCHEMA, chunks))
+    stored = codec.encode_manifest(StoredAnswer(SCHEMA, chunks))
     assert len(stored) < 1_000_000
     assert codec.decode_manifest(stored).chunks == chunks
 

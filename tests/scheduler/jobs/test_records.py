@@ -9,14 +9,15 @@ from caraway_core.errors import CarawayError, JobConflictError
 from caraway_core.ids import PUBLIC, JobId, PrincipalId, new_job_id
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.jobs import states
-from caraway_scheduler.jobs.model import JobProgress, JobRequest, Manifest
+from caraway_scheduler.jobs.model import JobProgress, JobRequest
 from caraway_scheduler.jobs.records import PROGRESS_TTL_S, JobRecords, is_job_id, job_id_in, job_key
+from caraway_scheduler.queries.storing import StoredAnswer
 from tests.kit.clocks import Clock
 from tests.scheduler.jobs import making
 from tests.scheduler.jobs.conftest import Opening
 
 HOUR_S = 3600.0
-MANIFEST = Manifest(pa.schema([("a", pa.int64())]), (ChunkInfo(0, 3, 300, "ab"),))
+MANIFEST = StoredAnswer(pa.schema([("a", pa.int64())]), (ChunkInfo(0, 3, 300, "ab"),))
 ASKED = JobRequest("SELECT $1", {"1": 5})
 
 
@@ -150,7 +151,7 @@ async def test_a_manifest_belongs_to_one_epoch(opened: Opening, clock: Clock) ->
         records = JobRecords(store)
         job = making.job()
         assert await records.manifest(job) is None
-        await records.write_manifest(job, Manifest(MANIFEST.schema, ()), HOUR_S)
+        await records.write_manifest(job, StoredAnswer(MANIFEST.schema, ()), HOUR_S)
         await records.write_manifest(job, MANIFEST, HOUR_S)
         assert await records.manifest(job) == MANIFEST
         assert await records.manifest(states.claimed(job, "two", making.START)) is None

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from caraway_scheduler.access import ANONYMOUS
-from caraway_scheduler.history import spans
 from caraway_scheduler.queries.service import QueryRequest
+from caraway_serving import spans
+from caraway_serving.access import ANONYMOUS
 from tests.kit.runtime import running
 from tests.scheduler.api.test_acceleration import at_version
 from tests.scheduler.api.test_acceleration_sources import TAKING

@@ -10,7 +10,7 @@ from caraway_core import outcomes, signatures
 from caraway_core.errors import CarawayError, ExecutorLostError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
-from caraway_scheduler.api import scopes
+from caraway_scheduler.api import app_state
 from caraway_scheduler.membership import Membership
 
 _UNAUTHORIZED = (
@@ -39,7 +39,7 @@ def operating(request: Request) -> Membership:
     Raises:
         HTTPException: 401 for everybody else.
     """
-    found = scopes.services(request).operating
+    found = app_state.services(request).operating
     assert found is not None, "the routes are served in a cluster only"
     shown, target = request.headers.get("authorization", ""), signatures.target_of(request.scope)
     if refused := found.gate.check(shown, request.method, target):
@@ -83,7 +83,7 @@ async def undo_drain(executor_id: str, members: Operating) -> Response:
 @router.get("/load")
 async def load(request: Request, members: Operating) -> Response:
     """Tell what waits and runs here, and how full the executors are."""
-    services = scopes.services(request)
+    services = app_state.services(request)
     admission, works = services.queries.admission, services.job_works
     return JSONResponse(
         {

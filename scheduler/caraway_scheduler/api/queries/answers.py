@@ -10,13 +10,14 @@ from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.api.queries.errors import NoResultsError
-from caraway_scheduler.jobs.model import Job, Manifest
+from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.protocol import JobDesk
+from caraway_scheduler.queries.storing import StoredAnswer
 
 _EXPIRED = "the results of query '{}' have expired; submit it again"
 
 
-class Reading:
+class ChunkRows:
     """The rows of some chunks; the next batch is fetched while the present one is in use."""
 
     def __init__(self, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]) -> None:
@@ -51,7 +52,7 @@ class Reading:
             await self._batches.aclose()
 
 
-async def manifest(desk: JobDesk, job: Job, unfinished: int) -> Manifest:
+async def manifest(desk: JobDesk, job: Job, unfinished: int) -> StoredAnswer:
     """Return what the job has stored; `unfinished` is the answer while it has not ended.
 
     Raises:
@@ -78,7 +79,7 @@ async def manifest(desk: JobDesk, job: Job, unfinished: int) -> Manifest:
         raise _expired(job) from exc
 
 
-async def described(desk: JobDesk, job: Job) -> tuple[Job, Manifest | None]:
+async def described(desk: JobDesk, job: Job) -> tuple[Job, StoredAnswer | None]:
     """Return the job as it now stands, and what it has stored, if it has succeeded."""
     if job.status != "SUCCEEDED":
         return job, None
@@ -88,7 +89,7 @@ async def described(desk: JobDesk, job: Job) -> tuple[Job, Manifest | None]:
         return replace(job, status="CLOSED"), None
 
 
-def chunk(manifest: Manifest, job: Job, index: int) -> Sequence[ChunkInfo]:
+def chunk(manifest: StoredAnswer, job: Job, index: int) -> Sequence[ChunkInfo]:
     """Return the chunk at an index. Of an answer without rows the first one is empty.
 
     Raises:
@@ -101,13 +102,15 @@ def chunk(manifest: Manifest, job: Job, index: int) -> Sequence[ChunkInfo]:
     raise NoResultsError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
 
 
-async def read(desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> Reading:
+async def read(
+    desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]
+) -> ChunkRows:
     """Open some chunks, whose reading must be closed.
 
     Raises:
         NoResultsError: they have expired, or are missing or damaged.
     """
-    reading = Reading(schema, desk.read(job, chunks))
+    reading = ChunkRows(schema, desk.read(job, chunks))
     try:
         await reading.open()
     except BaseException as exc:

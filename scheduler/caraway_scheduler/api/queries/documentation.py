@@ -3,9 +3,9 @@
 from typing import Any, get_args
 
 from caraway_core.outcomes import JobCode
-from caraway_scheduler.api import shapes
-from caraway_scheduler.api.negotiation import STORED_TYPES
 from caraway_scheduler.jobs.model import JobStatus
+from caraway_serving import shapes
+from caraway_serving.negotiation import STORED_TYPES
 
 Schema = dict[str, Any]
 

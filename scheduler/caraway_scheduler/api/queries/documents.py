@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from caraway_engine import formats
 from caraway_engine.formats.datatypes import display
-from caraway_scheduler.jobs.model import Job, JobProgress, JobStatus, Manifest
+from caraway_scheduler.jobs.model import Job, JobProgress, JobStatus
 from caraway_scheduler.queries.active import preview
+from caraway_scheduler.queries.storing import StoredAnswer
 
 Document = dict[str, Any]
 
@@ -48,7 +49,7 @@ def status(job: Job, progress: JobProgress | None) -> Document:
     return document
 
 
-def described(job: Job, manifest: Manifest | None) -> Document:
+def described(job: Job, manifest: StoredAnswer | None) -> Document:
     """The whole job but for its rows."""
     document = _state(job)
     if manifest is not None:
@@ -73,7 +74,7 @@ def listed(jobs: Sequence[Job]) -> Document:
     return {"queries": entries, "total_count": len(entries)}
 
 
-def chunk(job: Job, manifest: Manifest, index: int) -> Document:
+def chunk(job: Job, manifest: StoredAnswer, index: int) -> Document:
     """One chunk but for its rows. Clients test `next_chunk_index` for being there at all."""
     before, at = manifest.chunks[:index], manifest.chunks[index : index + 1]
     document: Document = {
@@ -122,7 +123,7 @@ def _state(job: Job) -> Document:
     return document
 
 
-def _manifest(manifest: Manifest) -> Document:
+def _manifest(manifest: StoredAnswer) -> Document:
     columns = [
         {
             "name": field.name,

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from caraway_scheduler.api import shapes
-from caraway_scheduler.api.negotiation import MEDIA_TYPES
+from caraway_serving import shapes
+from caraway_serving.negotiation import MEDIA_TYPES
 
 
 def _text(description: str, **headers: str) -> dict[str, Any]:

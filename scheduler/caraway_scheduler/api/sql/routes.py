@@ -9,11 +9,12 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from caraway_core.errors import CarawayError
-from caraway_scheduler.api import bodies, errors, negotiation, scopes, streaming
+from caraway_scheduler.api import app_state
 from caraway_scheduler.api.sql import documentation, requests
 from caraway_scheduler.api.sql.responses import AnswerResponse
-from caraway_scheduler.queries.answers import Answer
+from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.service import QueryRequest, QueryService
+from caraway_serving import bodies, errors, negotiation, scopes, streaming
 
 router = APIRouter(tags=["SQL"])
 
@@ -22,7 +23,7 @@ router = APIRouter(tags=["SQL"])
 async def run_sql(request: Request) -> Response:
     """Run one SQL statement and stream its rows."""
     started = time.perf_counter()
-    services = scopes.services(request)
+    services = app_state.services(request)
     try:
         choice = negotiation.representation(request.headers.get("accept"))
         body = await bodies.read(request, services.max_body_bytes)
@@ -31,7 +32,7 @@ async def run_sql(request: Request) -> Response:
         answer = services.queries.recall(query)
         if answer is None:
             answer = await streaming.unless_gone(request, services.queries.start(query))
-    except (CarawayError, errors.RefusedError) as exc:
+    except (CarawayError, errors.RefusedRequestError) as exc:
         return errors.as_text(exc)
     except ClientDisconnect:
         return errors.CLIENT_GONE
@@ -58,7 +59,7 @@ async def list_active(request: Request) -> Response:
             "sql_preview": query.sql_preview,
             "started_at_ms": query.started_at_ms,
         }
-        for query in scopes.services(request).queries.active.of(principal.id)
+        for query in app_state.services(request).queries.active.of(principal.id)
     ]
     return JSONResponse({"queries": queries, "total_count": len(queries)})
 
@@ -75,7 +76,7 @@ async def cancel(
         canonical = str(uuid.UUID(query_id))
     except ValueError:
         return _refusal(400, f"'{query_id}' is not a query id; query ids are UUIDs")
-    query = scopes.services(request).queries.active.find(canonical, principal.id)
+    query = app_state.services(request).queries.active.find(canonical, principal.id)
     if query is None:
         return _refusal(404, f"no active query {canonical}; GET /v1/sql/active lists them")
     query.stop("cancelled")
@@ -95,7 +96,7 @@ def _query(request: Request, body: requests.SqlBody) -> QueryRequest:
     )
 
 
-def _headers(answer: Answer, queries: QueryService, has_keys: bool) -> dict[str, str]:
+def _headers(answer: StatementAnswer, queries: QueryService, has_keys: bool) -> dict[str, str]:
     headers = {"x-query-id": answer.query_id, "vary": "Accept, Accept-Encoding"}
     if answer.cache_status is not None:
         headers["results-cache-status"] = answer.cache_status

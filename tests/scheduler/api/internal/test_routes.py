@@ -13,10 +13,11 @@ from caraway_core.protocols.fleet import TableCatalog
 from caraway_core.settings import Address
 from caraway_operator import scheduler_link
 from caraway_operator.scheduler_link import Target
-from caraway_scheduler import app, listeners
+from caraway_scheduler.composition import app
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
 from caraway_scheduler.services import Operating
+from caraway_serving import listeners
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
 from tests.kit.fleets import FakeFleet

@@ -1,0 +1,1 @@
+"""Errors of the engine, in words for users: its messages, and the kinds that they stand for."""

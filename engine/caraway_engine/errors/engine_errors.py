@@ -1,0 +1,99 @@
+"""Maps an engine error to its fault and to a message for users.
+
+An error begins with the kinds of the errors that were wrapped into each other, such as
+`Arrow error: Cast error: `; they decide whose fault it is. What follows is worded by the first row
+of `engine_messages` that matches, without the engine's types and without folders of the server.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from caraway_engine.errors import engine_messages as messages
+from caraway_engine.errors import type_words
+
+
+class FaultOwner(Enum):
+    """Whose fault an error is."""
+
+    STATEMENT = "statement"
+    SOURCE = "source"
+    ENGINE = "engine"
+
+
+_KINDS = (
+    *messages.STATEMENT_KINDS,
+    *messages.SOURCE_KINDS,
+    *messages.ENGINE_KINDS,
+    *messages.WRAPPERS,
+)
+_KIND = re.compile(
+    rf"\s*(?:(?P<kind>{'|'.join(map(re.escape, _KINDS))})"
+    rf"|{messages.STORE_KIND}|{'|'.join(messages.STEPS)})"
+    rf"(?:\(\w+\))?(?::|\s*{messages.CAUSED_BY}|(?=$)|(?= ))\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An error of the engine, as a user is told of it."""
+
+    fault: FaultOwner
+    message: str
+
+
+def read(text: str) -> Told:
+    """Say whose fault an error is, and word it."""
+    kinds, rest = _kinds(text)
+    for message in messages.WORDED:
+        if match := message.find(rest):
+            return Told(FaultOwner.STATEMENT, _worded(message, match))
+    return Told(_fault(kinds), plain(rest))
+
+
+def _worded(message: messages.EngineMessage, match: re.Match[str]) -> str:
+    found = {name: plain(value or "") for name, value in match.groupdict().items()}
+    return message.words.format(**found)
+
+
+def plain(text: str) -> str:
+    """Take out of a text what is of the engine or of the server alone."""
+    text = _NOISE.sub("", _DUMP.sub("", text))
+    return type_words.translated(
+        _FOLDERS.sub(r"\g<name>", _URLS.sub("a remote file", text))
+    ).strip()
+
+
+def _kinds(text: str) -> tuple[list[str], str]:
+    kinds: list[str] = []
+    while match := _KIND.match(text):
+        kinds.append(match["kind"] or match[0].strip())
+        if kinds[-1] == "Divide by zero error":
+            break
+        text = text[match.end() :]
+    return kinds, text
+
+
+def _fault(kinds: list[str]) -> FaultOwner:
+    """Let the innermost kind decide, except that a source was read where one of its kinds is."""
+    if any(kind in messages.SOURCE_KINDS or kind.startswith("Generic ") for kind in kinds):
+        return FaultOwner.SOURCE
+    if any(kind in messages.ENGINE_KINDS for kind in kinds):
+        return FaultOwner.ENGINE
+    return (
+        FaultOwner.STATEMENT
+        if any(kind in messages.STATEMENT_KINDS for kind in kinds)
+        else FaultOwner.ENGINE
+    )
+
+
+_SAID_KINDS = (
+    "Error during planning", "Execution error", "Internal error", "External error", "Arrow error",
+    "DataFusion error", "Schema error", "SQL error", "Compute error", "Cast error", "Parser error",
+    "Invalid argument error", "This feature is not implemented",
+)  # fmt: skip
+_NOISE = re.compile(rf"(?:{'|'.join(_SAID_KINDS)}): |\b{messages.CAUSED_BY}\s")
+# A value of the engine's language, such as `Ident { value: "x", ...`: it goes on to the end.
+_DUMP = re.compile(r":? ?\b[A-Z]\w+ ?\{ ?\w+:.*|:? ?\b[A-Z]\w+\(\w+ \{.*", re.DOTALL)
+_URLS = re.compile(r"\b(?:https?|s3a?|gs|abfss?|az|memory)://[^\s'\",)]+")
+_FOLDERS = re.compile(r"(?:file://)?(?<![\w.])/?(?:[\w.@%+=~-]+/){2,}(?P<name>[\w.@%+=~-]*)")

@@ -1,0 +1,175 @@
+"""Turns what the engine raises into errors that say what failed and what to do.
+
+`engine_messages` tells them by their texts. Here are those that need to know the tables, the
+settings or the caller; `engine_errors` words all others.
+"""
+
+import difflib
+import logging
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from caraway_core.errors import (
+    DiskFullError,
+    ExecutionError,
+    InvalidQueryError,
+    OutOfMemoryQueryError,
+    QueryError,
+    QueryForbiddenError,
+    TableNotFoundError,
+)
+from caraway_core.ids import TableName
+from caraway_engine.errors import engine_errors, failing, type_words
+from caraway_engine.errors import engine_messages as messages
+from caraway_engine.errors.engine_errors import FaultOwner
+
+logger = logging.getLogger(__name__)
+_LONGEST_CAUSE = 4_000
+_MOST_NAMES = 12
+
+
+def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> QueryError:
+    """Return our error for one that the engine raised while planning or while running."""
+    text = messages.BACKTRACE.pattern.sub("", str(exc))
+    text = messages.BUG_HINT.pattern.sub("", text).strip()
+    if (remote := failing.found(text)) is not None:
+        return remote
+    if messages.find(messages.DISK_FULL, text):
+        return DiskFullError(
+            "the disk for rows that do not fit in memory is full. Free or add space there (see "
+            "`runtime.query.temp_directory` in the manifest), raise `runtime.query.memory_limit`, "
+            "or select fewer columns or rows."
+        )
+    for recognise in (_refused, _out_of_memory, _syntax, _missing_table, _missing_field):
+        if error := recognise(text, tables):
+            return error
+    if error := _overflow(text):
+        return error
+    told = engine_errors.read(text)
+    match told.fault:
+        case FaultOwner.SOURCE:
+            return _source_error(told.message)
+        case FaultOwner.STATEMENT:
+            return InvalidQueryError(told.message)
+    if planning or messages.NO_VALUE.find(text):
+        return InvalidQueryError(told.message or "the statement cannot be planned")
+    # What went wrong inside is for those who look after the engine.
+    logger.error("the engine failed", extra={"cause": text[:_LONGEST_CAUSE]})
+    return ExecutionError(
+        "the engine failed while it ran the statement; the log has the cause. Write the statement "
+        "in another way, and report the fault"
+    )
+
+
+def _overflow(text: str) -> QueryError | None:
+    if found := messages.SUM_TOO_LARGE.find(text):
+        what = f"the {found['what']} is too large for its type"
+    elif found := messages.find(messages.TOO_LARGE, text):
+        type_ = type_words.NAMES.get(found["type"], found["type"])
+        what = f"the number {found['value']} does not fit the type {type_}"
+    else:
+        return None
+    return InvalidQueryError(
+        f"overflow: {what}; cast what is computed to DECIMAL(38, 0) or DOUBLE first, "
+        "such as sum(CAST(x AS DECIMAL(38, 0)))"
+    )
+
+
+def _source_error(plain: str) -> QueryError:
+    if messages.find(messages.GONE, plain):
+        return ExecutionError(
+            f"a file of a dataset is gone: {plain}. It was removed while the query read it; "
+            "run the query again, or check the dataset with GET /v1/datasets?status=true."
+        )
+    return ExecutionError(
+        f"a dataset cannot be read: {plain}. The data is not what its schema says, or the "
+        "source failed; check the file and the dataset's params, then run the query again."
+    )
+
+
+def _refused(text: str, tables: Iterable[str]) -> QueryError | None:
+    match = messages.find(messages.REFUSED, text)
+    if not match:
+        return None
+    what = match["what"].splitlines()[0].strip()
+    if match["kind"] == "DML" and what != "COPY":
+        return QueryForbiddenError(
+            f"{what} is refused: this statement may only read. Writing needs a dataset with "
+            "`access: read_write` and a key that ends in `:rw`."
+        )
+    return InvalidQueryError(
+        f"{_statement_words(what)} is not supported: statements read and, where a dataset is "
+        "`read_write`, write rows; tables are defined in the manifest."
+    )
+
+
+def _statement_words(kind: str) -> str:
+    """Name a kind of statement as SQL does: `CreateMemoryTable` is CREATE TABLE."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).upper().split()
+    return " ".join(word for word in words if word not in ("MEMORY", "VARIABLE"))
+
+
+def _out_of_memory(text: str, tables: Iterable[str]) -> QueryError | None:
+    if not messages.EXHAUSTED.find(text):
+        return None
+    asked = messages.ASKED_FOR.find(text)
+    detail = f" (it asked for {asked['size']} more)" if asked else ""
+    is_join = messages.JOIN_INPUT.find(text) is not None
+    hint = " A join keeps its smaller side in memory." if is_join else ""
+    return OutOfMemoryQueryError(
+        f"the query needs more memory than it may use{detail}.{hint} Select fewer columns or "
+        "rows, or raise `runtime.query.memory_limit` in the manifest (on executors `--memory`)."
+    )
+
+
+def _syntax(text: str, tables: Iterable[str]) -> QueryError | None:
+    if match := messages.find(messages.SYNTAX, text):
+        return InvalidQueryError(f"syntax error: {match['why']}")
+    if messages.TOO_DEEP.find(text):
+        return InvalidQueryError("the statement is nested too deeply to parse")
+    return None
+
+
+def _missing_table(text: str, tables: Iterable[str]) -> QueryError | None:
+    match = messages.MISSING_TABLE.find(text)
+    if not match:
+        return None
+    name = match["name"].removeprefix("caraway.").removeprefix("public.")
+    message = f"table '{name}' not found{suggest(name, sorted(tables), 'tables')}"
+    return TableNotFoundError(message, TableName(name))
+
+
+def _missing_field(text: str, tables: Iterable[str]) -> QueryError | None:
+    match = messages.MISSING_FIELD.find(text)
+    if not match:
+        return None
+    name = match["name"].strip()
+    valid = [field.strip() for field in (match["valid"] or "").split(", ") if field.strip()]
+    near = f"; did you mean '{match['near']}'?" if match["near"] else None
+    hint = near + _listed(valid, "columns") if near else suggest(name, valid, "columns", _bare)
+    case = " Names with capitals need double quotes." if match["case"] else ""
+    return InvalidQueryError(f"column '{name}' not found{hint}{case}")
+
+
+def suggest(
+    name: str,
+    known: Sequence[str],
+    kind: str,
+    key: Callable[[str], str] = lambda text: text,
+) -> str:
+    """Word the nearest known name, if one is near, and what else there is."""
+    by_key = {key(candidate).lower(): candidate for candidate in known}
+    near = difflib.get_close_matches(key(name).lower(), by_key, n=1, cutoff=0.6)
+    hint = f"; did you mean '{by_key[near[0]]}'?" if near else ";"
+    return hint + _listed(known, kind)
+
+
+def _listed(known: Sequence[str], kind: str) -> str:
+    if not known:
+        return f" There are no {kind}."
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return f" Known {kind}: {', '.join(known[:_MOST_NAMES])}{more}."
+
+
+def _bare(name: str) -> str:
+    return name.rsplit(".", 1)[-1].strip('"')

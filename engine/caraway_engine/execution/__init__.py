@@ -1,0 +1,1 @@
+"""Running plans: contexts, threads, folders for spilled rows, and streams of batches."""

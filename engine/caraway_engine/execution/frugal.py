@@ -1,0 +1,45 @@
+"""A second try for statements that ran out of memory: in one partition, which spills.
+
+Sorts, windows and groupings spill in each partition, but what merges sorted partitions does not,
+and finds no memory that the partitions have left. One partition has nothing to merge.
+"""
+
+from typing import Any
+
+from caraway_engine.errors import engine_messages
+from caraway_engine.execution.contexts import Contexts
+
+
+def may_help(exc: BaseException) -> bool:
+    """Tell whether a failure is one of memory."""
+    return isinstance(exc, Exception) and engine_messages.EXHAUSTED.find(exc) is not None
+
+
+def start(contexts: Contexts, dataframe: Any) -> Any:
+    """Plan for one partition, and begin to run that with the memory of all statements; blocks."""
+    logical = dataframe.logical_plan()
+    return execute(
+        contexts, contexts.serial.create_dataframe_from_logical_plan(logical).execution_plan()
+    )
+
+
+def execute(contexts: Contexts, plan: Any) -> Any:
+    """Begin to run a plan with the memory of the main context, one partition after another."""
+    return _Chained(contexts, plan, plan.partition_count)
+
+
+class _Chained:
+    def __init__(self, contexts: Contexts, plan: Any, count: int) -> None:
+        self._contexts = contexts
+        self._plan = plan
+        self._left = list(range(1, count))
+        self._stream: Any = contexts.main.execute(plan, 0)
+
+    async def __anext__(self) -> Any:
+        while True:
+            try:
+                return await self._stream.__anext__()
+            except StopAsyncIteration:
+                if not self._left:
+                    raise
+                self._stream = self._contexts.main.execute(self._plan, self._left.pop(0))

@@ -1,0 +1,136 @@
+"""Entries of a log as they are applied: read once, whatever partitions take part of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_core.changes import OFFSET, OP, WITHOUT_KEY, Op, log_schema
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.partitions import hashing, naming
+from caraway_core.partitions.keys import BucketKey
+from caraway_core.tables import StoredTable
+from caraway_engine.rows import keyed
+from caraway_engine.rows.keyed import Key
+
+_WITH_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryChanges:
+    """The changes of an entry, in order; `keys` and `hashes` are of datasets with a key."""
+
+    rows: pa.RecordBatch
+    ops: Sequence[int]
+    offsets: Sequence[bytes | None] | None
+    keys: Sequence[Key]
+    hashes: pa.Array | None
+    _by_partition: Mapping[str, Sequence[int]] | None
+
+    def of(self, partition: str | None) -> Sequence[int]:
+        """Return which of the changes concern a partition, or all of them."""
+        if partition is None or self._by_partition is None:
+            return range(len(self.ops))
+        return self._by_partition.get(partition, ())
+
+
+def buckets(spec: StoredTable) -> tuple[str, ...] | None:
+    """Name all partitions of a dataset that is cut into buckets; None for any other."""
+    terms = [term for term in spec.cut.terms if isinstance(term, BucketKey)]
+    if not terms or len(terms) < len(spec.cut.terms):
+        return None
+    return tuple(map(naming.name_of, product(*(range(term.count) for term in terms))))
+
+
+def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch]) -> EntryChanges:
+    """Take the changes of a chunk.
+
+    Raises:
+        ExecutionError: they are not of this dataset, or lack a key or a value.
+    """
+    wanted = log_schema(spec.schema)
+    for batch in batches:
+        if batch.schema.types != wanted.types:
+            raise _broken(table, "its columns are of other types than those of the dataset")
+    changes = pa.concat_batches([pa.RecordBatch.from_arrays(b.columns, schema=wanted)
+                                 for b in batches]) if batches else _empty(wanted)  # fmt: skip
+    ops = changes.column(OP).to_pylist()
+    is_truncating = not WITHOUT_KEY.isdisjoint(ops)
+    _check_values(table, spec, changes, ops)
+    keys: Sequence[Key] = ()
+    hashes: pa.Array | None = None
+    if spec.keys and spec.keys.primary:
+        columns = [changes.column(name) for name in spec.keys.primary]
+        _check_keys(table, spec.keys.primary, columns, changes.column(OP))
+        keys, hashes = keyed.keys(columns), keyed.hashes(columns)
+    offsets = changes.column(OFFSET)
+    rows = changes.select(range(len(spec.schema)))
+    return EntryChanges(
+        rows,
+        ops,
+        offsets.to_pylist() if offsets.null_count < len(offsets) else None,
+        keys,
+        hashes,
+        _parted(spec, changes, ops if is_truncating else ()),
+    )
+
+
+def _empty(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def _parted(
+    spec: StoredTable, changes: pa.RecordBatch, ops: Sequence[int]
+) -> Mapping[str, Sequence[int]] | None:
+    """Find the changes of each partition, where they follow from a column; TRUNCATE is of all.
+
+    `ops` may be empty if there is no TRUNCATE.
+    """
+    names = buckets(spec)
+    if names is None:
+        return None
+    number = pa.repeat(pa.scalar(0, pa.int32()), changes.num_rows)
+    for term in spec.cut.terms:
+        assert isinstance(term, BucketKey)
+        found = hashing.bucket_of(changes.column(term.column), term.count)
+        number = pc.add(pc.multiply(number, pa.scalar(term.count, pa.int32())), found)
+    parted: dict[str, list[int]] = {}
+    for row, partition in enumerate(number.to_pylist()):
+        if ops and ops[row] in WITHOUT_KEY:
+            for name in names:
+                parted.setdefault(name, []).append(row)
+        else:
+            parted.setdefault(names[partition], []).append(row)
+    return parted
+
+
+def _check_values(
+    table: TableName, spec: StoredTable, changes: pa.RecordBatch, ops: Sequence[int]
+) -> None:
+    for number, field in enumerate(spec.schema):
+        column = changes.column(number)
+        if field.nullable or not column.null_count:
+            continue
+        for row in pc.indices_nonzero(column.is_null()).to_pylist():
+            if ops[row] in _WITH_ROWS:
+                raise _broken(table, f"column '{field.name}' of a row is NULL and must not be")
+
+
+def _check_keys(
+    table: TableName, names: Sequence[str], columns: Sequence[pa.Array], ops: pa.Array
+) -> None:
+    for name, column in zip(names, columns, strict=True):
+        if column.null_count:
+            without = pa.array(sorted(map(int, WITHOUT_KEY)), pa.int8())
+            has_key = pc.invert(pc.is_in(ops, value_set=without))
+            if pc.any(pc.and_(column.is_null(), has_key)).as_py():
+                raise _broken(table, f"column '{name}' of its primary key is NULL in a change")
+
+
+def _broken(table: TableName, what: str) -> ExecutionError:
+    return ExecutionError(
+        f"dataset '{table}': changes in its log cannot be applied: {what}; refresh the dataset"
+    )

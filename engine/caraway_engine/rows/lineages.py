@@ -1,0 +1,215 @@
+"""The partitions of a version of a dataset in memory, each with a log as far as it was applied."""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+
+from caraway_core.changes import Log
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.partitions.keys import BucketKey, ByColumn
+from caraway_core.protocols.results import ChunkInfo
+from caraway_core.tables import StoredTable
+from caraway_engine.rows import entries, held
+from caraway_engine.rows.held import Chunk, Chunks
+from caraway_engine.rows.merging import Merged
+from caraway_engine.rows.uniqueness import DuplicateError
+
+_ids = attrgetter("chunk.sha256", "chunk.key", "chunk.index")
+Group = tuple[str | None, tuple[str, ...]]
+"""What is merged together: a partition by its name, or pieces that are not parted by the key."""
+SLICE_ROWS = 16 * 1024
+"""So many rows are indexed or applied before others have a turn."""
+
+
+class Lineage:
+    """A log that only grows, and what is in memory of it. One thread at a time may call."""
+
+    def __init__(
+        self, table: TableName, spec: StoredTable, pieces: Mapping[str, Sequence[ChunkInfo]]
+    ) -> None:
+        self._table = table
+        self._spec = spec
+        self._pieces = pieces
+        self._entries: Log = ()
+        self._ids: list[object] = []
+        self._merged: dict[Group, Merged] = {}
+        self._is_parted = _is_parted(spec)
+        self._is_in_buckets = entries.buckets(spec) is not None
+
+    def reach(self, log: Log) -> bool:
+        """Whether the log is this one: as far as it is known, or further, which is noted then.
+
+        Entries that were not applied may become others: changes that were refused.
+        """
+        if log is self._entries:
+            return True
+        ids: list[object] = list(map(_ids, log))
+        both = min(len(ids), len(self._ids))
+        is_same = ids[:both] == self._ids[:both]
+        if not is_same:
+            applied = max((each.applied for each in self._merged.values()), default=0)
+            if ids[:applied] != self._ids[:applied]:
+                return False
+        if not is_same or len(ids) > len(self._ids):
+            self._entries, self._ids = log, ids
+        return True
+
+    def is_of(self, log: Log) -> bool:
+        """Whether it is known as far as this log goes."""
+        count = len(log)
+        if log is self._entries or not count:
+            return True
+        return count <= len(self._ids) and self._ids[count - 1] == _ids(log[-1])
+
+    def bring(
+        self,
+        names: tuple[str, ...],
+        count: int,
+        chunks: Chunks,
+        now_s: float,
+        *,
+        is_scan: bool = True,
+    ) -> tuple[list[Merged], tuple[ChunkInfo, ...]] | None:
+        """Return the partitions of those names with so many entries applied, or what is missing.
+
+        None: a part of that was done; call again after others had a turn. What is looked up does
+        not count as read.
+
+        Raises:
+            QueryError: they cannot be merged, or do not fit.
+        """
+        groups = self._groups(names, count)
+        wanted = self._wanted(groups, count)
+        found = {info: chunk for info in wanted if (chunk := chunks.held(info)) is not None}
+        away = tuple(info for info in wanted if info not in found)
+        if away:
+            return [], away
+        merged: list[Merged] = []
+        rows = 0
+        for group in groups:
+            if rows >= SLICE_ROWS:
+                _note(merged, now_s)
+                return None
+            rows += 0 if group in self._merged else self._rows(group)
+            merged.append(self._of(group, found, chunks))
+        for ordinal in range(min((each.applied for each in merged), default=count), count):
+            if rows >= SLICE_ROWS:
+                _note(merged, now_s)
+                return None
+            self._apply(ordinal, groups, merged, found)
+            rows += self._entries[ordinal].chunk.row_count
+        if is_scan:
+            for each in merged:
+                each.used_s = now_s
+        return merged, ()
+
+    def at_hand(self, names: tuple[str, ...], count: int, now_s: float) -> list[Merged] | None:
+        """As `bring`, if everything is there already; otherwise None."""
+        merged = [self._merged.get(group) for group in self._groups(names, count)]
+        found = [each for each in merged if each is not None and each.applied >= count]
+        if len(found) < len(merged):
+            return None
+        for each in found:
+            each.used_s = now_s
+        return found
+
+    @property
+    def is_held(self) -> bool:
+        return bool(self._merged)
+
+    def let_go(self, before_s: float, standing: Container[str] = ()) -> None:
+        """Let go of what was not read since, but for what was read last, and what is to stay."""
+        last_s = max((each.used_s for each in self._merged.values()), default=0.0)
+        least_s = min(before_s, last_s)
+        self._merged = {
+            group: each
+            for group, each in self._merged.items()
+            if each.used_s >= least_s or all(name in standing for name in group[1])
+        }
+
+    def _groups(self, names: tuple[str, ...], count: int) -> list[Group]:
+        if self._is_parted and (self._is_in_buckets or not count):
+            return [(name, (name,)) for name in names]
+        if count and names != tuple(self._pieces):
+            raise ExecutionError(
+                f"a task has a share of dataset '{self._table}', which has changes and is not cut "
+                "into buckets; this is a fault of the planner: please report it"
+            )
+        return [(None, names)]
+
+    def _wanted(self, groups: Iterable[Group], count: int) -> list[ChunkInfo]:
+        wanted: list[ChunkInfo] = []
+        first = count
+        for group in groups:
+            made = self._merged.get(group)
+            if made is None:
+                wanted += (info for name in group[1] for info in self._infos(name))
+            first = min(first, made.applied if made else 0)
+        return [*wanted, *(entry.chunk for entry in self._entries[first:count])]
+
+    def _of(self, group: Group, found: Mapping[ChunkInfo, Chunk], chunks: Chunks) -> Merged:
+        made = self._merged.get(group)
+        if made is None:
+            infos = [info for name in group[1] for info in self._infos(name)]
+            base = [
+                (batch, found[info])
+                for info in infos
+                for batch in held.cut(self._table, self._spec.schema, found[info])
+            ]
+            hold = partial(chunks.take, self._table)
+            made = self._merged[group] = Merged(self._table, self._spec, base, hold)
+        return made
+
+    def _apply(
+        self,
+        ordinal: int,
+        groups: Sequence[Group],
+        merged: Sequence[Merged],
+        found: Mapping[ChunkInfo, Chunk],
+    ) -> None:
+        behind = [
+            (group, each)
+            for group, each in zip(groups, merged, strict=True)
+            if each.applied == ordinal
+        ]
+        if not behind:
+            return
+        batches = found[self._entries[ordinal].chunk].batches
+        entry = entries.read(self._table, self._spec, batches)
+        # Where there is no room for all of them nothing changes anywhere.
+        rooms = [each.room(entry, partition) for (partition, _), each in behind]
+        try:
+            for ((partition, _), each), room in zip(behind, rooms, strict=True):
+                each.apply(entry, partition, room)
+        except DuplicateError:
+            # They have taken what is refused; whoever reads what was before makes them anew.
+            for group, _ in behind:
+                del self._merged[group]
+            raise
+
+    def _rows(self, group: Group) -> int:
+        return sum(info.row_count for name in group[1] for info in self._infos(name))
+
+    def _infos(self, name: str) -> Sequence[ChunkInfo]:
+        if name not in self._pieces:
+            raise held.no_such_chunk(self._table)
+        return self._pieces[name]
+
+
+def _note(merged: Sequence[Merged], now_s: float) -> None:
+    """Keep what is half done from being let go."""
+    for each in merged:
+        each.used_s = now_s
+
+
+def _is_parted(spec: StoredTable) -> bool:
+    """Whether rows of one key are in one partition, so that each can be merged by itself."""
+    primary = spec.keys.primary if spec.keys else ()
+    if not spec.cut.terms:
+        return False
+    if not primary:
+        return entries.buckets(spec) is not None
+    return all(
+        isinstance(term, BucketKey | ByColumn) and term.column in primary for term in spec.cut.terms
+    )

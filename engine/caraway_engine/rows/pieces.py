@@ -1,0 +1,151 @@
+"""Rows in memory that die one by one, as they can be seen at each position of a log.
+
+An ordinal counts entries of a log: what the base holds was born at 0, and the rows of the first
+entry at 1. A position n shows what was born at n or before, and has not died by then.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from caraway_core.errors import OutOfMemoryQueryError
+from caraway_engine.rows import choosing
+
+_MOST_CUTS = 1000
+Hold = Callable[[int], object]
+"""Counts bytes as taken, for as long as what is returned is kept; may raise."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VisibleRows:
+    """Rows as a position shows them, and what has to be kept for as long as they are read."""
+
+    batch: pa.RecordBatch
+    holder: object
+
+
+class RowRange:
+    """Rows that were born in order, `first` the number of the first of them."""
+
+    def __init__(
+        self,
+        batch: pa.RecordBatch,
+        first: int,
+        births: Sequence[tuple[int, int]],
+        holder: object,
+    ) -> None:
+        self.batch = batch
+        self.first = first
+        self.holder = holder
+        self.births = births
+        """Ordinals, and how many rows were there with each."""
+        self._died: list[int] = []
+        self._rows: list[int] = []
+        self._deaths: dict[int, int] = {}
+        self._kept: tuple[tuple[int, int, int], VisibleRows | None] | None = None
+        self._mask = bytearray()
+        self._masked = 0
+
+    @property
+    def end(self) -> int:
+        return self.first + int(self.batch.num_rows)
+
+    def kill(self, number: int, ordinal: int) -> None:
+        """Have a row die that lives; ordinals never go back."""
+        self._died.append(ordinal)
+        self._rows.append(number - self.first)
+        self._deaths[number - self.first] = ordinal
+
+    def count(self, ordinal: int, since: int = 0) -> int:
+        """Count the rows that a position shows, from number `since` on."""
+        low, high = self._range(ordinal, since)
+        dead = bisect_right(self._died, ordinal)
+        if low <= 0 and high == self.batch.num_rows:
+            return high - dead
+        return high - low - sum(low <= row < high for row in self._rows[:dead])
+
+    def seen(self, ordinal: int, since: int, hold: Hold) -> Sequence[VisibleRows]:
+        """Return the rows that a position shows, from number `since` on.
+
+        Raises:
+            OutOfMemoryQueryError: a copy without those that died does not fit.
+        """
+        low, high = self._range(ordinal, since)
+        dead = bisect_right(self._died, ordinal)
+        if low >= high:
+            return ()
+        if not dead:
+            return (VisibleRows(self.batch.slice(low, high - low), self.holder),)
+        if self._kept is None or self._kept[0] != (low, high, dead):
+            self._kept = None  # It is not there beside the next one.
+            try:
+                found = self._filtered(low, high, dead, hold)
+            except OutOfMemoryQueryError:
+                if dead > _MOST_CUTS:
+                    raise
+                # What was deleted must not make unreadable what is left.
+                return self._between(low, high, dead)
+            self._kept = (low, high, dead), found
+        found = self._kept[1]
+        return (found,) if found is not None else ()
+
+    def is_seen(self, number: int, ordinal: int) -> bool:
+        """Whether a position shows a row."""
+        row = number - self.first
+        _, high = self._range(ordinal, 0)
+        return row < high and self._deaths.get(row, ordinal + 1) > ordinal
+
+    def joined(self, others: Sequence["RowRange"], hold: Hold) -> "RowRange":
+        """Put pieces that follow each other into one."""
+        pieces = [self, *others]
+        births: list[tuple[int, int]] = []
+        for piece in pieces:
+            before = piece.first - self.first
+            births += [(ordinal, before + count) for ordinal, count in piece.births]
+        batch = pa.concat_batches([piece.batch for piece in pieces])
+        made = RowRange(batch, self.first, births, hold(batch.nbytes))
+        died = sorted(
+            (ordinal, piece.first + row)
+            for piece in pieces
+            for ordinal, row in zip(piece._died, piece._rows, strict=True)
+        )
+        for ordinal, number in died:
+            made.kill(number, ordinal)
+        return made
+
+    def _range(self, ordinal: int, since: int) -> tuple[int, int]:
+        born = bisect_right(self.births, ordinal, key=lambda birth: birth[0])
+        high = self.births[born - 1][1] if born else 0
+        return max(0, since - self.first), high
+
+    def _between(self, low: int, high: int, dead: int) -> Sequence[VisibleRows]:
+        """Return what is between rows that died, which is no copy, but slower to scan."""
+        ends = [*sorted(row for row in self._rows[:dead] if low <= row < high), high]
+        starts = [low, *(row + 1 for row in ends[:-1])]
+        return [
+            VisibleRows(self.batch.slice(start, end - start), self.holder)
+            for start, end in zip(starts, ends, strict=True)
+            if start < end
+        ]
+
+    def _filtered(self, low: int, high: int, dead: int, hold: Hold) -> VisibleRows | None:
+        if dead < self._masked:
+            self._masked = 0
+        if not self._masked:
+            self._mask = bytearray(b"\1") * self.batch.num_rows
+        for row in self._rows[self._masked : dead]:
+            self._mask[row] = 0
+        self._masked = dead
+        lives = pa.Array.from_buffers(
+            pa.uint8(), self.batch.num_rows, [None, pa.py_buffer(self._mask)]
+        )
+        lives = pc.equal(lives.slice(low, high - low), pa.scalar(1, pa.uint8()))
+        batch = choosing.filtered(self.batch.slice(low, high - low), lives)
+        return (
+            VisibleRows(batch, (self.holder, hold(choosing.size_bytes(batch))))
+            if batch.num_rows
+            else None
+        )

@@ -1,0 +1,1 @@
+"""Sessions: one catalog snapshot that statements are planned and run over."""

@@ -1,0 +1,89 @@
+"""Plans of statements that read tables of databases: what is pushed of them, and how they begin."""
+
+from dataclasses import replace
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+from caraway_engine.remote import natively
+from caraway_engine.rows import plain
+from caraway_engine.sessions.distribution import Analysis
+from caraway_engine.sessions.plans import Startable, StatementPlan
+from caraway_engine.stages import fragments
+from caraway_engine.stages.stage_schemas import StageSchemas
+from caraway_engine.statements.plan_facts import Operation
+
+if TYPE_CHECKING:
+    from caraway_engine.remote.pushing import PushedPlan
+    from caraway_engine.sessions.registered import Registered
+
+
+class AnsweredPlans:
+    """Finds out once for each plan what databases answer of it."""
+
+    def __init__(self, registered: "Registered") -> None:
+        self._registered = registered
+        self._pushed: WeakKeyDictionary[StatementPlan, PushedPlan | None] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def startable(self, plan: StatementPlan, schema: pa.Schema) -> Startable:
+        """Return how a plan begins: over answers, or else as it is."""
+        # Here: pyarrow's datasets are slow to import, and few statements need them.
+        from caraway_engine.remote import streams
+
+        natural = partial(natively.start, plan.dataframe, self._registered.scratch)
+        return self._over_answers(plan, schema) or Startable(
+            plan, schema, partial(streams.LateStream, natural), is_waiting=True
+        )
+
+    def refined(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
+        """Have a statement run whole of which a database answers more than reads."""
+        pushed = self._found(plan)
+        if pushed is None or not any(each.is_reducing for each in pushed.answers.values()):
+            return analysis
+        objection = "its database answers a part of it; it is run whole"
+        return replace(analysis, plan=None, objection=objection, widest_reads={}, filters={})
+
+    def _over_answers(self, plan: StatementPlan, schema: pa.Schema) -> Startable | None:
+        if plan.facts.operation is not Operation.QUERY or plan.is_product or plan.settings_off:
+            return None
+        pushed = self._found(plan)
+        if pushed is None:
+            return None
+        from caraway_engine.remote import answers, streams
+
+        if pushed.fragment is None:
+            (answer,) = pushed.answers.values()
+            return Startable(plan, schema, partial(streams.answered, answer, schema))
+        context, inputs = self._registered.contexts.main, self._registered.inputs
+        made = {name: answers.AnswerDataset(each) for name, each in pushed.answers.items()}
+        tables = {name: answers.table(each) for name, each in made.items()}
+        try:
+            dataframe = fragments.plan(context, pushed.fragment, inputs, (), tables)
+            plain.check_same(pa.schema(dataframe.schema()), schema)
+        except Exception:  # Some plans cannot be read again. The statement can still run as it is.
+            return None
+        readings = [each.reading for each in made.values()]
+        start = partial(streams.PreparedStream, readings, dataframe.execute_stream, schema)
+        # Answers of groupings are short, and there as a whole before the plan begins.
+        is_waiting = not all(each.is_reducing for each in pushed.answers.values())
+        return Startable(plan, schema, start, is_waiting=is_waiting)
+
+    def _found(self, plan: StatementPlan) -> "PushedPlan | None":
+        from caraway_engine.remote import pushing
+
+        with self._lock:
+            if plan in self._pushed:
+                return self._pushed[plan]
+        known = self._registered
+        context = known.contexts.main
+        optimized = plan.optimized or plan.dataframe.optimized_logical_plan()
+        schemas = StageSchemas(context, known.inputs)
+        tables = known.snapshot.tables
+        found = pushing.pushed(context, optimized, plan.facts.uncut, tables, schemas)
+        with self._lock:
+            self._pushed[plan] = found
+        return found

@@ -1,0 +1,207 @@
+"""What a planned statement asks of a cluster: which tables it reads, and if it can be cut."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext
+from datafusion.substrait import Producer
+from substrait.plan_pb2 import Plan
+
+from caraway_core.ids import TableName
+from caraway_core.partitions import matching
+from caraway_core.partitions.keys import BucketKey
+from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec
+from caraway_engine.remote import unfolding
+from caraway_engine.rows import coercion
+from caraway_engine.sharing import pruning
+from caraway_engine.stages import Buckets, TableFacts, safety
+from caraway_engine.stages.functions import Functions
+from caraway_engine.stages.planner import widest_reads
+from caraway_engine.stages.relations import kind, table_name, walk
+from caraway_engine.statements import plan_facts
+from caraway_engine.statements.plan_facts import Operation, PlanFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """`plan` is there if the statement may be distributed; otherwise `objection` says why not.
+
+    `schema` is that of the answer. `tables` are those of the catalog that it reads or writes.
+    """
+
+    schema: pa.Schema
+    tables: frozenset[TableName]
+    reads_system: bool
+    reads_only_catalog: bool
+    written: TableName | None
+    is_diagnostic: bool
+    plan: Plan | None
+    objection: str | None
+    widest_reads: Mapping[TableName, int]
+    filters: pruning.Reads
+    """What the filters of `plan` say of the tables that it reads."""
+
+
+def analyse(
+    context: SessionContext,
+    dataframe: Any,
+    facts: PlanFacts,
+    *,
+    is_product: bool,
+    specs: Mapping[TableName, TableSpec],
+    optimized: Any = None,
+) -> Analysis:
+    """Look at a planned statement. Planning is done; this costs a millisecond or two.
+
+    `optimized` is the optimized plan, if it is known.
+    """
+    written = facts.write.table if facts.write else None
+    plan: Plan | None = None
+    objection: str | None = None
+    schema = pa.schema(dataframe.schema())
+    scans = frozenset(facts.scans)
+    if facts.operation is not Operation.QUERY:
+        objection = "a statement that does not only read is run whole"
+    elif is_product:
+        objection = "a join without equal keys is run whole"
+    else:
+        optimized = optimized or dataframe.optimized_logical_plan()
+        scans = plan_facts.optimized(optimized, facts).scans
+        plan, objection = _cut(context, optimized, facts.uncut, specs, scans)
+        schema = coercion.of_optimized(context, optimized, schema)
+    return Analysis(
+        schema,
+        _tables(scans, facts, specs),
+        any(map(plan_facts.is_system, scans)),
+        facts.reads_only_catalog,
+        written,
+        facts.is_diagnostic,
+        plan,
+        objection,
+        _divisible_reads(plan, specs) if plan else {},
+        pruning.reads(plan) if plan else {},
+    )
+
+
+def _tables(
+    scans: frozenset[TableName], facts: PlanFacts, specs: Mapping[TableName, TableSpec]
+) -> frozenset[TableName]:
+    """Choose the tables of the catalog; of those that cast what they read only an alias is left."""
+    if not facts.is_complete:
+        return frozenset(specs)
+    written = {facts.write.table} if facts.write else set()
+    files = {name for name in facts.aliases if isinstance(specs.get(name), FilesTable)}
+    return ((scans | written) & specs.keys()) | files
+
+
+def _cut(
+    context: SessionContext,
+    optimized: Any,
+    uncut: str | None,
+    specs: Mapping[TableName, TableSpec],
+    scans: frozenset[TableName],
+) -> tuple[Plan | None, str | None]:
+    try:
+        encoded = Producer.to_substrait_plan(optimized, context).encode()
+    except Exception as exc:  # The engine refuses what its plan language has no words for.
+        return None, f"it cannot be written as a plan ({str(exc).splitlines()[0][:200]})"
+    plan = Plan()
+    plan.ParseFromString(encoded)
+    if any(isinstance(specs.get(name), RemoteTable) for name in scans):
+        # The engine cannot filter remote tables by constants, as it would find in their reads.
+        root = plan.relations[0].root
+        root.input.CopyFrom(unfolding.unfolded(root.input))
+        if any(isinstance(specs.get(name), FilesTable) for name in scans):
+            return None, "tables of databases and files are read together"
+    objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
+    return (None, objection) if objection else (plan, None)
+
+
+def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
+    for rel in walk(plan.relations[0].root.input):
+        if kind(rel) == "read":
+            name = table_name(rel)
+            if not _is_shareable(specs.get(name)):
+                return f"table '{name}' is not one that executors can share"
+    return None
+
+
+def _is_shareable(spec: TableSpec | None) -> bool:
+    if isinstance(spec, FilesTable):
+        return len(spec.scans) == 1
+    if isinstance(spec, RemoteTable):
+        return len(spec.splits) > 1
+    return isinstance(spec, StoredTable)
+
+
+def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mapping[TableName, int]:
+    """Leave out tables that share files with another table of the query.
+
+    A task finds what it may read of a table by its files; it cannot tell such tables apart.
+    """
+    reads = widest_reads(plan.relations[0].root.input)
+    paths = {name: _paths(specs[name]) for name in reads}
+    return {
+        name: count
+        for name, count in reads.items()
+        if not any(_overlap(paths[name], paths[other]) for other in reads if other != name)
+    }
+
+
+def _paths(spec: TableSpec) -> frozenset[str]:
+    scans = spec.scans if isinstance(spec, FilesTable) else ()
+    return frozenset(path for scan in scans for path in scan.paths)
+
+
+def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
+    if some & others:
+        return True
+    folders = [path for path in some | others if path.endswith("/")]
+    return any(
+        one.startswith(folder)
+        for folder in folders
+        for one in (some if folder in others else others)
+    )
+
+
+def facts(
+    specs: Mapping[TableName, TableSpec], whole: Container[TableName] = ()
+) -> dict[TableName, TableFacts]:
+    """Tell the planner how large the tables are, and that those of `whole` are never divided."""
+    return {
+        name: TableFacts(
+            _size(spec),
+            len(spec.schema),
+            _is_divisible(spec) and name not in whole,
+            isinstance(spec, StoredTable),
+            _buckets(spec),
+        )
+        for name, spec in specs.items()
+        if isinstance(spec, FilesTable | RemoteTable | StoredTable)
+    }
+
+
+def _buckets(spec: FilesTable | RemoteTable | StoredTable) -> Buckets | None:
+    if not isinstance(spec, StoredTable):
+        return None
+    group = matching.colocation(spec.cut, spec.schema)
+    if group is None:
+        return None
+    (term,) = spec.cut.terms
+    assert isinstance(term, BucketKey)
+    return Buckets(group, spec.schema.get_field_index(term.column))
+
+
+def _size(spec: FilesTable | RemoteTable | StoredTable) -> int:
+    if isinstance(spec, RemoteTable):
+        return spec.size_bytes
+    parts = spec.scans if isinstance(spec, FilesTable) else spec.chunks
+    return sum(each.size_bytes for each in parts)
+
+
+def _is_divisible(spec: FilesTable | RemoteTable | StoredTable) -> bool:
+    if isinstance(spec, RemoteTable):
+        return len(spec.splits) > 1
+    return len(spec.scans) == 1 if isinstance(spec, FilesTable) else len(spec.chunks) > 1

@@ -1,0 +1,339 @@
+"""Statements to plans, each made once for as long as the tables of a session stay."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext, SQLOptions
+from datafusion.substrait import Producer
+from substrait.plan_pb2 import Plan as Substrait
+
+from caraway_core.errors import (
+    InvalidQueryError,
+    QueryError,
+    QueryForbiddenError,
+    SourceNotReadError,
+)
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import Statement, TableWrite
+from caraway_core.sqltext import placeholders
+from caraway_engine import known_faults
+from caraway_engine.execution import frugal
+from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
+from caraway_engine.rows import coercion
+from caraway_engine.sessions import answered, distribution, writes
+from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
+from caraway_engine.sessions.positions import Positions, Showable
+from caraway_engine.sessions.registered import READ_ONLY, Registered
+from caraway_engine.sessions.versions import Shown, Views
+from caraway_engine.statements import bounds, plan_facts, scalars, statements, viewing
+from caraway_engine.statements.plan_facts import Operation, PlanFacts
+
+_LISTINGS = frozenset(
+    {TableName("information_schema.schemata"), TableName("information_schema.df_settings")}
+)
+_READ_WRITE = SQLOptions().with_allow_ddl(False).with_allow_statements(False)
+
+
+class StatementPlanner:
+    """Plans statements over what is registered."""
+
+    def __init__(self, registered: Registered) -> None:
+        self._registered = registered
+        self._versions = registered.versions
+        self._contexts = registered.contexts
+        self._kept = KeptPlans()
+        self._schemas = KnownSchemas()
+        self._answered = answered.AnsweredPlans(registered)
+        self._positions = Positions(registered.scratch, registered.views)
+
+    def startable(self, statement: Statement) -> Startable:
+        """Plan a statement, and have what it reads in memory.
+
+        Raises:
+            ChunksAwayError: rows that it reads are not in memory.
+            QueryError: it cannot be planned.
+        """
+        plan = self._plan(statement)
+        views = self._versions.views(plan.stored, statement.logs)
+        if shown := {**views, **self._pruned(statement, plan, views)}:
+            plan = self._positioned(statement, plan, shown, has_changes=bool(views))
+        self._versions.fill(plan.stored, plan.views)
+        try:
+            schema = self._schema(plan)
+            if not shown and self._registered.reads_remote(plan.facts):
+                with viewing.limits_of(statement):
+                    return self._answered.startable(plan, schema)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+        again = partial(frugal.start, self._contexts, plan.dataframe)
+        # A second try would be with all settings on.
+        is_plain = not plan.is_product and not plan.settings_off
+        may_repeat = plan.effect.written is None and is_plain
+        start = plan.dataframe.execute_stream
+        return Startable(plan, schema, start, again if may_repeat else None)
+
+    def analyse(self, statement: Statement) -> distribution.Analysis:
+        """Plan a statement, not to run it here but to see what it asks of a cluster.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        plan = self._plan(statement)
+        if (known := self._kept.analysis(plan)) is not None:
+            return known
+        try:
+            analysis = distribution.analyse(
+                self._contexts.main,
+                plan.dataframe,
+                plan.facts,
+                is_product=plan.is_product,
+                optimized=plan.optimized,
+                specs=self._registered.snapshot.tables,
+            )
+            analysis = replace(analysis, tables=analysis.tables | plan.stored)
+            if analysis.plan is not None and self._registered.reads_remote(plan.facts):
+                with viewing.limits_of(statement):
+                    analysis = self._answered.refined(plan, analysis)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+        self._kept.note_analysis(plan, analysis)
+        return analysis
+
+    def recall(self, statement: Statement) -> distribution.Analysis | None:
+        """Return what `analyse` found before, if it did; never blocks."""
+        key = _key(statement)
+        plan = self._kept.recall(key) if key else None
+        return self._kept.analysis(plan) if plan else None
+
+    def probed(self, sql: str) -> tuple[Substrait, pa.Schema]:
+        """Plan a statement as it is written; also tell the schema of its answer.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        context = self._contexts.main
+        try:
+            with viewing.without_sources():
+                dataframe = context.sql(sql, options=READ_ONLY)
+            encoded = Producer.to_substrait_plan(dataframe.logical_plan(), context).encode()
+            plan = Substrait()
+            plan.ParseFromString(encoded)
+            return plan, coercion.schema(context, dataframe)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+
+    def _schema(self, plan: StatementPlan) -> pa.Schema:
+        known = self._kept.schema(plan)
+        if known is None:
+            known = coercion.schema(self._contexts.main, plan.dataframe, plan.optimized)
+            self._kept.note_schema(plan, known)
+        return known
+
+    def write_of(self, statement: Statement) -> TableWrite | None:
+        """Return what a statement changes, if it does; nothing is refused here.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        try:
+            with viewing.limits_of(statement):
+                dataframe = self._framed(statement, _READ_WRITE).dataframe
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+        facts = plan_facts.of(dataframe.logical_plan())
+        return facts.write if facts.operation is Operation.WRITE else None
+
+    def _plan(self, statement: Statement) -> StatementPlan:
+        key = _key(statement)
+        if key and (plan := self._kept.recall(key)):
+            return plan
+        options = _READ_WRITE if statement.writable else READ_ONLY
+        try:
+            with viewing.limits_of(statement):
+                framed = self._framed(statement, options)
+            dataframe = framed.dataframe
+            facts = plan_facts.of(dataframe.logical_plan())
+            is_listing = statement.sources is not None and not _LISTINGS.isdisjoint(facts.scans)
+            joined = framed.optimized or self._registered.joined(dataframe, facts)
+            is_product = joined is not None and plan_facts.optimized(joined, facts).has_product
+            context = self._contexts.serial if is_product else self._contexts.main
+            settings_off = names.forbidden(context, joined) if joined else frozenset[str]()
+            if is_listing:
+                # Its own context has one partition, as the one for products has.
+                dataframe, is_product = self._described(statement, framed, facts), True
+            else:
+                dataframe = self._runnable(dataframe, is_product, settings_off)
+        except BaseException as exc:
+            raise _refined(self._registered.translate(exc, planning=True), statement) from exc
+        is_explained = facts.operation is Operation.EXPLAIN
+        if is_explained and facts.write and facts.write.table in self._versions:
+            raise InvalidQueryError(
+                f"EXPLAIN does not show writes to dataset '{facts.write.table}', which is "
+                "accelerated; explain the query of the statement"
+            )
+        statements.check(writes.retargeted(facts, statement.targets), statement.writable)
+        writes.check(facts, self._registered.snapshot.tables, statement.targets)
+        facts = writes.retargeted(facts, statement.targets)
+        if facts.changes_rows and writes.changes_nothing(dataframe):
+            dataframe, joined = writes.nothing(self._contexts.main), None
+        if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
+            raise SourceNotReadError("the statement reads no dataset whose source may answer")
+        effect = statements.effect(facts)
+        if effect.written is not None and effect.written in self._versions:
+            raise QueryForbiddenError(
+                f"dataset '{effect.written}' is accelerated: its rows are changed at its source, "
+                "and come here with a refresh"
+            )
+        files, stored = self._registered.files(facts), self._registered.stored(facts)
+        plan = StatementPlan(
+            dataframe,
+            facts,
+            effect,
+            is_product,
+            files,
+            stored,
+            {},
+            framed.sql,
+            settings_off,
+            joined,
+        )
+        if key and plan.effect.reads_only_catalog:
+            self._kept.remember(key, plan)
+        return plan
+
+    def _described(self, statement: Statement, framed: PlannedStatement, facts: PlanFacts) -> Any:
+        """Plan a listing in a context that lacks what users do not know of.
+
+        Raises:
+            InvalidQueryError: it reads datasets as well.
+        """
+        if others := sorted(name for name in facts.scans if not plan_facts.is_system(name)):
+            raise InvalidQueryError(
+                f"the statement reads '{others[0]}' beside a list of schemas or settings; "
+                "ask for them in two statements"
+            )
+        context = self._registered.described()
+        return context.sql(framed.sql, options=READ_ONLY, param_values=_values(statement))
+
+    def _framed(self, statement: Statement, options: SQLOptions) -> PlannedStatement:
+        """Plan a statement in a form in which no known fault of the engine shows."""
+        found = placeholders.find(statement.sql)
+        found.check(statement.parameters)
+        bounds.check(found.sql, statement.parameters, self._registered.sizes)
+        return known_faults.planned(
+            self._contexts.main,
+            found.sql,
+            lambda text: self._dataframe(statement, text, {}, options),
+            _values(statement),
+            self._registered.relations(),
+            self._schemas,
+        )
+
+    def _dataframe(
+        self,
+        statement: Statement,
+        sql: str,
+        shown: Mapping[TableName, Showable],
+        options: SQLOptions,
+    ) -> Any:
+        """Plan the text of a statement, over tables as they are shown and bound."""
+        values = _values(statement)
+        installed = self._registered.installed
+        bound = {name: other for name, other in statement.bound.items() if other in installed}
+
+        def plan(context: SessionContext) -> Any:
+            made = context.sql(sql, options=options, param_values=values)
+            if statement.as_changes:
+                specs = self._registered.snapshot.tables
+                return writes.changes(made, context, statement, specs)
+            return self._redirected(made, context, statement.targets)
+
+        if not shown and not bound:
+            made = plan(self._contexts.main)
+            if not (statement.targets and plan_facts.of(made.logical_plan()).changes_rows):
+                return made
+            shown = {
+                name: writes.Other(installed[target][1])
+                for name, target in statement.targets.items()
+            }
+        logical = self._positions.planned(shown, sql, plan, bound)
+        return self._contexts.main.create_dataframe_from_logical_plan(logical)
+
+    def _redirected(
+        self, dataframe: Any, context: SessionContext, targets: Mapping[TableName, TableName]
+    ) -> Any:
+        """Insert into another table where the statement's own has one."""
+        if not targets:
+            return dataframe
+        insertion = writes.insertion(dataframe.logical_plan(), targets)
+        if insertion is None:
+            return dataframe
+        rows = {"insertion": insertion.rows(context)}
+        with self._registered.inputs.passing((), rows) as token, viewing.with_sources():
+            return context.sql(insertion.sql(f"{token}insertion"), options=_READ_WRITE)
+
+    def _runnable(self, dataframe: Any, is_product: bool, settings_off: frozenset[str]) -> Any:
+        """Plan a statement again where the main context as it is must not run it."""
+        context = self._contexts.main
+        if is_product:
+            context = self._contexts.serial
+            dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
+        return names.without(context, dataframe, settings_off)
+
+    def _pruned(self, statement: Statement, plan: StatementPlan, views: Views) -> Shown:
+        """Find the partitions that a statement can need, of tables that it does not need whole."""
+        tables = self._versions.prunable(plan.stored)
+        if not tables or plan.effect.written is not None:
+            return {}
+        analysis = self.analyse(statement)
+        # Of a plan that is not understood nothing is left out.
+        return {} if analysis.plan is None else self._versions.pruned(
+            tables, analysis.filters, views
+        )  # fmt: skip
+
+    def _positioned(
+        self, statement: Statement, plan: StatementPlan, views: Shown, *, has_changes: bool
+    ) -> StatementPlan:
+        """Plan a statement over its tables as they are with their logs."""
+        key = _key(statement)
+        if key and (known := self._positions.recall(key, views)):
+            return known
+        options = _READ_WRITE if statement.writable else READ_ONLY
+        try:
+            with viewing.limits_of(statement):
+                dataframe = self._dataframe(statement, plan.sql, views, options)
+            dataframe = self._runnable(dataframe, plan.is_product, plan.settings_off)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+        reads_only_catalog = plan.effect.reads_only_catalog and not has_changes
+        effect = replace(plan.effect, reads_only_catalog=reads_only_catalog)
+        made = replace(plan, dataframe=dataframe, effect=effect, views=views, optimized=None)
+        if key and plan.effect.reads_only_catalog:
+            self._positions.remember(key, made)
+        return made
+
+
+def _key(statement: Statement) -> str | None:
+    """Return under what a plan is kept; None: it is not, since it is of this statement alone.
+
+    The runtime's own statements name what those of users, in the same words, must not find.
+    """
+    if statement.parameters or statement.writable or statement.bound or statement.sources:
+        return None
+    return statement.sql if statement.sources is not None else f"own: {statement.sql}"
+
+
+def _values(statement: Statement) -> dict[str, pa.Scalar]:
+    return {name: scalars.bind(name, value) for name, value in statement.parameters.items()}
+
+
+def _refined(error: QueryError, statement: Statement) -> QueryError:
+    if isinstance(error, QueryForbiddenError) and statement.may_write:
+        return QueryForbiddenError(
+            f"{error.message.split(' ', 1)[0]} is refused: no dataset of this manifest is "
+            "`access: read_write`."
+        )
+    return error

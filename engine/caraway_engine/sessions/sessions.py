@@ -1,0 +1,140 @@
+"""A session: one catalog snapshot made readable by SQL. Built once, then only read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from caraway_core.errors import QueryError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, TableWrite, ViewFacts
+from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_engine import stored
+from caraway_engine.execution.contexts import Pools
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.execution.streams import EngineStream
+from caraway_engine.rows.held import Chunks
+from caraway_engine.scans import presence
+from caraway_engine.sessions.distribution import Analysis
+from caraway_engine.sessions.lookups import Lookups
+from caraway_engine.sessions.planning import StatementPlanner
+from caraway_engine.sessions.plans import Startable
+from caraway_engine.sessions.registered import Note, Registered, ignore
+from caraway_engine.sessions.task_plans import TaskPlanner
+from caraway_engine.sharing import shares
+from caraway_engine.stages.stage_schemas import StageSchemas
+
+
+class Session:
+    """Runs statements and tasks over the tables of one snapshot.
+
+    `chunks` are those of accelerated datasets that are in memory; `pools` may be shared with
+    other sessions, and bound the memory of the statements of all of them.
+    """
+
+    def __init__(
+        self,
+        settings: EngineSettings,
+        snapshot: CatalogSnapshot,
+        chunks: Chunks | None = None,
+        pools: Pools | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self._registered = Registered(settings, snapshot, chunks, pools)
+        self._statements = StatementPlanner(self._registered)
+        self._tasks = TaskPlanner(self._registered)
+        self.versions = self._registered.versions
+        self.lookups = Lookups(snapshot.tables, self._statements.probed)
+
+    def install(
+        self,
+        *previous: "Session | None",
+        versions: Iterable[stored.StoredVersion] = (),
+        note: Note = ignore,
+    ) -> dict[TableName, str]:
+        """Register every table; what is unchanged since one of `previous` is taken over.
+
+        So are `versions` of accelerated datasets, some rows of which may be in memory already.
+        Returns why some of the tables could not be registered.
+        """
+        earlier = [each._registered for each in previous if each]
+        return self._registered.install(earlier, versions, note)
+
+    @property
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        """The facts of each view: what it reads, or the table that it lacks."""
+        known = self._registered
+        return {
+            **{name: ViewFacts(missing=table) for name, table in known.lacking.items()},
+            **{name: ViewFacts(frozenset(map(TableName, reads)))
+               for name, (_, reads) in known.views.items()},
+        }  # fmt: skip
+
+    def start(self, statement: Statement) -> EngineStream:
+        """Plan the statement and begin to run it; blocks while files are listed.
+
+        Raises:
+            ChunksAwayError: rows that it reads are not in memory.
+            QueryError: it cannot be planned or started.
+        """
+        return self._begin(self._statements.startable(statement))
+
+    def run(self, task: Task, inputs: Sequence[TaskTable]) -> EngineStream:
+        """Plan a fragment and begin to run it; blocks while files are listed.
+
+        Raises:
+            ChunksAwayError: rows that it reads are not in memory.
+            QueryError: it cannot be planned or started, or does not give what the task says.
+        """
+        return self._begin(self._tasks.startable(task, inputs))
+
+    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
+        """List the files that a table is read from now, or None if no share of it can be read.
+
+        Raises:
+            QueryError: they cannot be listed.
+        """
+        return self._tasks.pieces(table)
+
+    def analyse(self, statement: Statement) -> Analysis:
+        """Plan a statement, not to run it here but to see what it asks of a cluster.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        return self._statements.analyse(statement)
+
+    def write_of(self, statement: Statement) -> TableWrite | None:
+        """Return what a statement changes, if it does; nothing is refused here.
+
+        Raises:
+            QueryError: it cannot be planned.
+        """
+        return self._statements.write_of(statement)
+
+    def recall(self, statement: Statement) -> Analysis | None:
+        """Return what `analyse` found before, if it did; never blocks."""
+        return self._statements.recall(statement)
+
+    def stage_schemas(self) -> StageSchemas:
+        """Answer the questions of one run of the stage planner."""
+        return StageSchemas(self._registered.contexts.main, self._registered.inputs)
+
+    def _begin(self, made: Startable) -> EngineStream:
+        plan = made.plan
+        try:
+            presence.check(plan.files, self._registered.physical_plan)
+            stream = made.start()
+        except BaseException as exc:
+            raise self._translate(exc) from exc
+        # By this method of its own: a session is there for as long as a stream of it is.
+        return EngineStream(
+            stream,
+            made.schema,
+            plan.effect,
+            plan.is_product,
+            self._translate,
+            plan.views,
+            made.start_again,
+            is_waiting=made.is_waiting,
+        )
+
+    def _translate(self, exc: BaseException, *, planning: bool = False) -> QueryError:
+        return self._registered.translate(exc, planning=planning)

@@ -1,0 +1,180 @@
+"""Fragments to plans: what a task of a cluster runs, over its shares of tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from datafusion import SessionContext
+from datafusion.catalog import Table
+
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.protocols.fleet import Task, TaskTable
+from caraway_core.tables import FilesTable, RemoteTable
+from caraway_engine.execution import contexts, frugal
+from caraway_engine.remote import natively
+from caraway_engine.rows import plain
+from caraway_engine.sessions.plans import Startable, StatementPlan
+from caraway_engine.sessions.registered import Registered
+from caraway_engine.sharing import shares, sharing, whole_files
+from caraway_engine.stages import fragments
+from caraway_engine.statements import plan_facts
+from caraway_engine.statements.plan_facts import PlanFacts
+from caraway_engine.statements.statements import Effect
+from caraway_engine.stored import ChunksAwayError
+
+
+class TaskPlanner:
+    """Plans tasks over what is registered, and lists what can be shared out to them."""
+
+    def __init__(self, registered: Registered) -> None:
+        self._registered = registered
+        self._versions = registered.versions
+        self._contexts = registered.contexts
+        self._inputs = registered.inputs
+        self._whole_files = whole_files.WholeFiles()
+
+    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
+        """List the files that a table is read from now, or None if no share of it can be read.
+
+        Raises:
+            QueryError: they cannot be listed.
+        """
+        if table not in self._registered.installed:
+            return None
+        if table in self._versions:
+            return self._versions.by_name[table].pieces()
+        spec, made = self._registered.installed[table]
+        if isinstance(spec, RemoteTable):
+            parts = [shares.ListedFile(e.name, e.size_bytes, False) for e in spec.splits]
+            return tuple(parts) or None
+        if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
+            return None
+        try:
+            planning = self._contexts.unmeasured[self._contexts.main]
+            plan = planning.sql(f"SELECT * FROM {contexts.quoted(table)}").execution_plan()
+            return sharing.listed(plan, spec)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+
+    def startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
+        """Plan a task, and have what it reads in memory.
+
+        Raises:
+            ChunksAwayError: rows that it reads are not in memory.
+            QueryError: it cannot be planned, or does not give what the task says.
+        """
+        try:
+            return self._startable(task, inputs)
+        except ChunksAwayError:
+            raise
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=True) from exc
+
+    def _startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
+        context = self._contexts.main
+        found = self._versions.narrowed(task)
+        task, held = found.task, dict(found.tables)
+        tables = self._registered.snapshot.tables
+        task, remote = self._without_remote(task)
+        held = {**held, **remote}
+        narrowed = self._whole_files.narrowed(task.plan, task.shares, tables)
+        fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
+        made = {**held, **files}
+        dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+        facts = plan_facts.of(dataframe.logical_plan())
+        self._fill_whole(facts, task)
+        is_product = self._registered.is_product(dataframe, facts)
+        if is_product:
+            context = self._contexts.serial
+            dataframe = fragments.plan(context, fragment, self._inputs, inputs, made)
+        schema = pa.schema(dataframe.schema())
+        plain.check_same(schema, task.schema)
+        start = partial(natively.start, dataframe, self._registered.scratch)
+        again = partial(frugal.start, self._contexts, dataframe)
+        if narrowed:
+            whole_files.check_present(task.shares, made, context)
+        elif task.shares:
+            shared = self._shared(context, dataframe, facts, task, inputs, held)
+            start = partial(context.execute, shared, 0)
+            again = partial(self._start_shared_again, dataframe, facts, task, inputs, held)
+        if remote:
+            from caraway_engine.remote import streams  # Here: few tasks need it.
+
+            start = partial(streams.LateStream, start)
+        effect = Effect(written=None, reads_only_catalog=False)
+        present = self._registered.files(facts)
+        plan = StatementPlan(
+            dataframe, facts, effect, is_product, present, frozenset(), views=found.views
+        )
+        return Startable(plan, schema, start, None if is_product else again)
+
+    def _without_remote(self, task: Task) -> tuple[Task, Mapping[str, Table]]:
+        """Have a fragment read tables of its splits; returns the task without these shares.
+
+        Raises:
+            ExecutionError: the fragment does not read one of them.
+        """
+        tables = self._registered.snapshot.tables
+        remote = [each for each in task.shares if isinstance(tables.get(each.table), RemoteTable)]
+        if not remote:
+            return task, {}
+        narrowed = self._whole_files.narrowed(task.plan, remote, tables)
+        if narrowed is None:
+            raise sharing.unread(remote[0].table)
+        others = tuple(each for each in task.shares if each not in remote)
+        return replace(task, plan=narrowed.fragment, shares=others), narrowed.tables
+
+    def _start_shared_again(
+        self,
+        dataframe: Any,
+        facts: PlanFacts,
+        task: Task,
+        inputs: Sequence[TaskTable],
+        held: Mapping[str, Table],
+    ) -> Any:
+        """See `frugal.start`; this is for a plan that reads shares of tables."""
+        serial = self._contexts.serial
+        again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
+        return frugal.execute(
+            self._contexts, self._shared(serial, again, facts, task, inputs, held)
+        )
+
+    def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
+        """Have in memory what a fragment reads under the names of the catalog.
+
+        Raises:
+            ChunksAwayError: some of it is not there.
+            ExecutionError: it reads a dataset with a log through a view.
+        """
+        read = self._registered.stored(facts)
+        for table in self._versions.views(read, task.logs):
+            raise ExecutionError(
+                f"a fragment reads dataset '{table}' through a view, where its changes would be "
+                "missing; this is a fault of the planner: please report it"
+            )
+        self._versions.fill(read)
+
+    def _shared(
+        self,
+        context: SessionContext,
+        dataframe: Any,
+        facts: PlanFacts,
+        task: Task,
+        inputs: Sequence[TaskTable],
+        held: Mapping[str, Table],
+    ) -> Any:
+        tables = self._registered.snapshot.tables
+        specs = {name: spec for name in facts.scans if (spec := tables.get(name))}
+        made = sharing.Sharing(task.shares, facts.scans, specs)
+        try:
+            plan = made.restrict(dataframe.execution_plan(), context, is_measured=True)
+            if plan is None:
+                unmeasured = self._contexts.unmeasured[context]
+                dataframe = fragments.plan(unmeasured, task.plan, self._inputs, inputs, held)
+                plan = made.restrict(dataframe.execution_plan(), context, is_measured=False)
+        except BaseException as exc:
+            raise self._registered.translate(exc, planning=False) from exc
+        return plan

@@ -1,0 +1,225 @@
+"""Plans of statements that write: to another table, or as the changes that they would make."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from datafusion import SessionContext, col
+from datafusion.catalog import Table
+from datafusion.expr import Expr
+from datafusion.plan import LogicalPlan
+
+from caraway_core.changes import EXISTS, OLD_KEY
+from caraway_core.errors import InvalidQueryError, MovedOnError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import DELETE, INSERT, UPDATE, Statement, TableWrite
+from caraway_core.tables import FilesTable, StoredTable, TableSpec
+from caraway_engine.execution import contexts
+from caraway_engine.stages.inputs import INPUT_SCHEMA
+from caraway_engine.statements import plan_facts, plan_nodes, subplans
+from caraway_engine.statements.plan_facts import Operation, PlanFacts
+
+_TAKEN = frozenset({"DmlStatement", "Projection", "Filter", "TableScan", "SubqueryAlias"})
+_INSTEAD = {
+    "Merge": "write UPDATE or DELETE with a subquery, and INSERT ... SELECT",
+    "MergeInto": "write UPDATE or DELETE with a subquery, and INSERT ... SELECT",
+    "Truncate": "write DELETE without WHERE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Insertion:
+    """An INSERT into another table than the statement's: its rows, in their columns."""
+
+    target: TableName
+    plan: Any
+
+    def rows(self, context: SessionContext) -> Table:
+        """Make a view of the rows to insert."""
+        return context.create_dataframe_from_logical_plan(LogicalPlan(self.plan)).into_view()
+
+    def sql(self, name: str) -> str:
+        """Word the INSERT of the rows, which are to be found under a name among the inputs."""
+        columns = ", ".join(map(_quoted, subplans.schema(self.plan).names))
+        target = contexts.quoted(self.target)
+        return f"INSERT INTO {target} ({columns}) SELECT * FROM {INPUT_SCHEMA}.{_quoted(name)}"
+
+
+def insertion(plan: Any, targets: Mapping[TableName, TableName]) -> Insertion | None:
+    """Return the INSERT that stands for a plan, if its target has another table.
+
+    Raises:
+        InvalidQueryError: it is a write that is not supported.
+    """
+    write = plan_facts.of(plan).write
+    if write is None or write.table not in targets or write.name in (UPDATE, DELETE):
+        return None
+    check_name(write)
+    (rows,) = plan._raw_plan.inputs()
+    return Insertion(targets[write.table], rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A table in the place of another while a statement is planned."""
+
+    table: Table
+
+
+def retargeted(facts: PlanFacts, targets: Mapping[TableName, TableName]) -> PlanFacts:
+    """Name the table that is changed in place of the dataset that the statement names."""
+    write = facts.write
+    if write is None or write.table not in targets:
+        return facts
+    scans = {targets.get(name, name): count for name, count in facts.scans.items()}
+    return replace(facts, write=TableWrite(targets[write.table], write.name), scans=scans)
+
+
+def check_name(write: TableWrite) -> None:
+    """Refuse writes that no table takes.
+
+    Raises:
+        InvalidQueryError: it is one.
+    """
+    if write.name not in (INSERT, UPDATE, DELETE):
+        instead = _INSTEAD.get(write.name, "write INSERT INTO, UPDATE or DELETE")
+        raise InvalidQueryError(
+            f"{write.name} of dataset '{write.table}' is not supported; {instead}"
+        )
+
+
+def check(
+    facts: PlanFacts,
+    specs: Mapping[TableName, TableSpec],
+    targets: Mapping[TableName, TableName],
+) -> None:
+    """Refuse changes of rows that the engine would not make, or not rightly.
+
+    Raises:
+        InvalidQueryError: the rows are in files, or the statement holds a subquery.
+    """
+    write = facts.write
+    if write is None or facts.operation is not Operation.WRITE or write.table not in specs:
+        return
+    spec = specs.get(targets.get(write.table, write.table))
+    if write.name == INSERT or isinstance(spec, StoredTable):
+        return
+    check_name(write)
+    if isinstance(spec, FilesTable):
+        raise InvalidQueryError(
+            f"{write.name} of dataset '{write.table}' is not supported: its rows are in files; "
+            "write the files anew, or keep rows that change in a dataset `from: cdc:...` with a "
+            "`primary_key`"
+        )
+    # The engine would take the conditions of the subquery for those of the table.
+    if facts.has_subquery:
+        raise InvalidQueryError(
+            f"{write.name} of dataset '{write.table}' may not hold a subquery: its rows are in "
+            "memory only; ask the subquery first, and write its values"
+        )
+
+
+def changes_nothing(dataframe: Any) -> bool:
+    """Tell if no row can be meant by an UPDATE or a DELETE that the engine is to run.
+
+    The engine takes the conditions from the optimized plan. Where none can hold that plan has no
+    conditions any more, and it would change every row.
+
+    Raises:
+        InvalidQueryError: it has another form than the engine takes conditions from.
+    """
+    kinds = {node.kind for node in plan_nodes.nodes(dataframe.optimized_logical_plan())}
+    if kinds <= _TAKEN:
+        return False
+    if kinds <= _TAKEN | {"EmptyRelation"}:
+        return True
+    raise InvalidQueryError(
+        "this UPDATE or DELETE is not supported over rows in memory; name the rows in WHERE by "
+        "their columns and constants"
+    )
+
+
+def nothing(context: SessionContext) -> Any:
+    """Plan the answer of a write that changes no row."""
+    return context.sql("SELECT arrow_cast(0, 'UInt64') AS count")
+
+
+def changes(
+    dataframe: Any,
+    context: SessionContext,
+    statement: Statement,
+    specs: Mapping[TableName, TableSpec],
+) -> Any:
+    """Plan the rows that a write to an accelerated dataset would change, with their keys.
+
+    Of DELETE these are the keys. Of UPDATE and INSERT they are the new rows; of UPDATE the keys
+    that the rows had come after them; and where keys are new, whether there is such a key.
+
+    Raises:
+        InvalidQueryError: the dataset has no key to go by, or the write is not supported.
+        MovedOnError: the dataset is not as the statement has to find it.
+    """
+    write = plan_facts.of(dataframe.logical_plan()).write
+    assert write is not None
+    check_name(write)
+    spec = specs.get(write.table)
+    if not isinstance(spec, StoredTable) or spec.key not in statement.logs:
+        raise MovedOnError(f"dataset '{write.table}' was loaded anew; run the statement again")
+    primary = spec.keys.primary if spec.keys else ()
+    if not primary and write.name != INSERT:
+        raise InvalidQueryError(
+            f"{write.name} of dataset '{write.table}' needs a key that tells its rows apart; "
+            "declare `primary_key` in its acceleration"
+        )
+    (raw,) = dataframe.logical_plan()._raw_plan.inputs()
+    made = _changed(write.name, raw, primary, context)
+    is_new = write.name == INSERT or (write.name == UPDATE and _sets(raw, primary))
+    return _looked_up(made, write.table, primary, context) if primary and is_new else made
+
+
+def _changed(name: str, raw: Any, primary: Sequence[str], context: SessionContext) -> Any:
+    frame = _frame(context, raw)
+    if name == DELETE:
+        return frame.select(*map(_column, primary))
+    if name == INSERT:
+        return frame
+    old = (_column(key).alias(f"{OLD_KEY}{number}") for number, key in enumerate(primary))
+    (below,) = raw.inputs()
+    new = map(Expr, raw.to_variant().projections())
+    return _frame(context, below).select(*new, *old)
+
+
+def _sets(raw: Any, primary: Sequence[str]) -> bool:
+    """Tell if an UPDATE sets a column of the primary key."""
+    columns = zip(subplans.schema(raw).names, raw.to_variant().projections(), strict=True)
+    return any(name in primary and not _is_column(each, name) for name, each in columns)
+
+
+def _is_column(expression: Any, name: str) -> bool:
+    while expression.variant_name() == "Alias":
+        (expression,) = expression.rex_call_operands()
+    kind = expression.variant_name()
+    return bool(kind == "Column" and expression.to_variant().name() == name)
+
+
+def _looked_up(made: Any, table: TableName, primary: Sequence[str], context: Any) -> Any:
+    """Add whether there is a row with the key of each."""
+    there = [f"{EXISTS}{number}" for number in range(len(primary))]
+    keys = ", ".join(f"{_quoted(key)} AS {name}" for key, name in zip(primary, there, strict=True))
+    names = [field.name for field in made.schema()]
+    held = context.sql(f"SELECT {keys} FROM {contexts.quoted(table)}")
+    joined = made.join(held, left_on=[*map(str, primary)], right_on=there, how="left")
+    exists = _column(there[0]).is_not_null().alias(EXISTS)
+    return joined.select(*map(_column, names), exists)
+
+
+def _frame(context: SessionContext, raw: Any) -> Any:
+    return context.create_dataframe_from_logical_plan(LogicalPlan(raw))
+
+
+def _column(name: str) -> Expr:
+    return col(_quoted(name))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

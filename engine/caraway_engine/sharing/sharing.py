@@ -1,0 +1,170 @@
+"""Makes the plan of a fragment read shares of tables instead of the whole tables.
+
+Everything here is strict: where it is not certain which table a scan belongs to, or where the
+engine has answered from the statistics of whole files, the plan is refused, never run.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import PurePath
+
+from datafusion import ExecutionPlan, SessionContext
+
+from caraway_core.errors import ExecutionError
+from caraway_core.ids import TableName
+from caraway_core.protocols.fleet import Piece, Share
+from caraway_core.tables import FileScan, FilesTable, TableSpec
+from caraway_engine.sharing import file_leaves
+from caraway_engine.sharing.file_leaves import Leaf
+from caraway_engine.sharing.shares import ListedFile
+from caraway_engine.statements import wire
+
+_COALESCE = 13
+_INPUT = 1
+_LOCAL = "file://"
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """Where files of a table are: a folder, which ends in `/`, or one file."""
+
+    path: str
+
+    def holds(self, path: str) -> bool:
+        return path.startswith(self.path) if self.path.endswith("/") else path == self.path
+
+
+def roots(spec: TableSpec) -> tuple[Root, ...]:
+    """Say where the files of a table are, as the engine names them."""
+    scans: Sequence[FileScan] = spec.scans if isinstance(spec, FilesTable) else ()
+    return tuple(
+        Root(path if scan.store else _LOCAL + path) for scan in scans for path in scan.paths
+    )
+
+
+def unread(table: TableName) -> ExecutionError:
+    return ExecutionError(
+        f"a task has a share of dataset '{table}', which its fragment does not read; "
+        "this is a fault of the planner: please report it"
+    )
+
+
+def file_leaves_of(plan: ExecutionPlan) -> Iterator[Leaf]:
+    """Yield the scans of files in a physical plan.
+
+    Raises:
+        ValueError: one cannot be read.
+    """
+    for child in plan.children():
+        yield from file_leaves_of(child)
+    if plan.display().startswith("DataSourceExec: file_groups"):
+        yield file_leaves.read(plan.to_bytes())
+
+
+def listed(plan: ExecutionPlan, spec: FilesTable) -> tuple[ListedFile, ...] | None:
+    """List the files of a plan that reads one table; None if they are not found where it says."""
+    found: dict[str, ListedFile] = {}
+    for leaf in file_leaves_of(plan):
+        if not all(any(root.holds(path) for root in roots(spec)) for path in leaf.paths):
+            return None
+        for file in chain.from_iterable(leaf.groups):
+            can_split = leaf.format == "parquet"
+            found[file.path] = ListedFile(file.path, file.size_bytes, can_split)
+    return tuple(found.values())
+
+
+class Sharing:
+    """The shares of one task, and the tables that its fragment reads.
+
+    `reads` says how often the fragment reads each name, and `tables` what those names are. A view
+    is what it stands for: its reads of a shared table are reads of the share.
+
+    Raises:
+        ExecutionError: the fragment does not read a table that has a share.
+    """
+
+    def __init__(
+        self,
+        shares: Iterable[Share],
+        reads: Mapping[TableName, int],
+        tables: Mapping[TableName, TableSpec],
+    ) -> None:
+        self._pieces: dict[TableName, dict[str, list[Piece]]] = {}
+        for share in shares:
+            by_path = self._pieces.setdefault(share.table, {})
+            for piece in share.pieces:
+                by_path.setdefault(piece.path, []).append(piece)
+        self._expected = {name: reads.get(name, 0) for name in self._pieces}
+        self._tables = tables
+        self._roots = {name: roots(spec) for name, spec in tables.items()}
+        for name, count in self._expected.items():
+            if not count:
+                raise unread(name)
+
+    def restrict(
+        self, plan: ExecutionPlan, context: SessionContext, *, is_measured: bool
+    ) -> ExecutionPlan | None:
+        """Return the plan in one partition, reading shares only.
+
+        None says that statistics of whole files have made the plan what it is; it has to be made
+        anew without them. `is_measured` says whether the engine had statistics.
+
+        Raises:
+            ExecutionError: files have changed since the shares were cut, or cannot be told apart.
+        """
+        try:
+            owned = [(leaf, self._owner(leaf)) for leaf in file_leaves_of(plan)]
+            shared = [(leaf, owner) for leaf, owner in owned if owner in self._pieces]
+            if is_measured and not self._is_unaffected(shared):
+                return None
+            self._check_present(shared)
+            message = plan.to_bytes()
+            for leaf, owner in {leaf.message: (leaf, owner) for leaf, owner in shared}.values():
+                new = file_leaves.restricted(leaf, self._pieces[owner])
+                message = wire.replaced(message, leaf.message, new)
+        except ValueError as exc:
+            raise ExecutionError(
+                f"the files of a dataset cannot be shared out: {exc}; run the query again"
+            ) from exc
+        if plan.partition_count > 1:
+            message = wire.message(_COALESCE, wire.message(_INPUT, message))
+        return ExecutionPlan.from_bytes(context, message)
+
+    def _is_unaffected(self, shared: Sequence[tuple[Leaf, TableName]]) -> bool:
+        """Whether every read is there, and none was cut short by a limit, which skips files."""
+        found = Counter(owner for _, owner in shared)
+        return found == self._expected and not any(leaf.has_limit for leaf, _ in shared)
+
+    def _check_present(self, shared: Sequence[tuple[Leaf, TableName]]) -> None:
+        """Look for files that were there when the shares were cut and are not there now.
+
+        A scan leaves out files whose partition values do not match; that is not the same.
+        """
+        for leaf, owner in shared:
+            gone = self._pieces[owner].keys() - leaf.paths
+            if gone and not _is_partitioned(self._tables[owner]):
+                raise ValueError(f"'{PurePath(min(gone)).name}' is gone")
+        for pieces in self._pieces.values():
+            for path in pieces:
+                if path.startswith(_LOCAL) and not os.path.exists(path.removeprefix(_LOCAL)):
+                    raise ValueError(f"'{PurePath(path).name}' is gone")
+
+    def _owner(self, leaf: Leaf) -> TableName:
+        owners = [
+            name
+            for name, held in self._roots.items()
+            if all(any(root.holds(path) for root in held) for path in leaf.paths)
+        ]
+        if len(owners) == 1:
+            return owners[0]
+        if owners and not self._pieces.keys() & owners:
+            return owners[0]
+        what = "belong to several datasets" if owners else "belong to no dataset of the query"
+        raise ValueError(f"files such as '{min(leaf.paths, default='')}' {what}")
+
+
+def _is_partitioned(spec: TableSpec) -> bool:
+    return isinstance(spec, FilesTable) and any(scan.partition_columns for scan in spec.scans)

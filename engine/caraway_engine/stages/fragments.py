@@ -1,0 +1,106 @@
+"""Fragments of queries: Substrait plans over tables of the catalog and over rows brought here."""
+
+import re
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+
+import pyarrow as pa
+from datafusion import DataFrame, SessionContext
+from datafusion.catalog import SchemaProvider, Table
+from datafusion.substrait import Consumer, Serde
+
+from caraway_core.protocols.fleet import TaskTable
+from caraway_engine.rows import plain
+from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
+
+# A name as Substrait writes it: a tag, a length, the text. Literals that hold the prefix stay.
+_PLACEHOLDER = re.compile(
+    b"(?s)(\n%c%s\n.)%s" % (len(INPUT_SCHEMA), INPUT_SCHEMA.encode(), INPUT_PREFIX.encode())
+)
+_BATCH_ROWS = 64 * 1024
+"""An operator works on one batch at a time, so a batch of a whole table would occupy one core."""
+
+
+class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to us
+    """The schema in which fragments find their inputs, each under a token that nobody can guess.
+
+    It lists none of them, so that statements do not see what other queries are about; a dataset
+    may have the name of this schema, and its tables are listed.
+    """
+
+    def __init__(self) -> None:
+        self._tables: dict[str, Table] = {}
+        self._passing: dict[str, Table] = {}
+        self._scratch = SessionContext()
+
+    @property
+    def owner_name(self) -> str | None:
+        return None
+
+    @property
+    def table_names(self) -> list[str]:
+        return sorted(self._tables)
+
+    def table(self, name: str) -> Table | None:
+        return self._tables.get(name) or self._passing.get(name)
+
+    def table_exist(self, name: str) -> bool:
+        return name in self._tables or name in self._passing
+
+    def register_table(self, name: str, table: Table) -> None:
+        self._tables[name] = table
+
+    @contextmanager
+    def passing(self, inputs: Sequence[TaskTable], tables: Mapping[str, Table]) -> Iterator[str]:
+        """Show inputs and tables for as long as a plan is made; yields what replaces the prefix."""
+        token = secrets.token_hex(len(INPUT_PREFIX) // 2)
+        names = []
+        try:
+            for name, table in tables.items():
+                self._passing[token + name] = table
+                names.append(token + name)
+            for each in inputs:
+                name = each.name.removeprefix(INPUT_PREFIX)
+                self._passing[token + name] = self._made(token + name, each)
+                names.append(token + name)
+            yield token
+        finally:
+            for name in names:
+                del self._passing[name]
+
+    def _made(self, name: str, rows: TaskTable) -> Table:
+        self._scratch.register_record_batches(name, [_batches(rows)])
+        try:
+            return self._scratch.catalog().schema().table(name)
+        finally:
+            self._scratch.deregister_table(name)
+
+
+def plan(
+    context: SessionContext,
+    fragment: bytes,
+    inputs: Inputs,
+    rows: Sequence[TaskTable],
+    tables: Mapping[str, Table] = MappingProxyType({}),
+) -> DataFrame:
+    """Plan a fragment; what it reads of the inputs is in the plan and no longer in the schema.
+
+    `tables` may be read in the same way as inputs, under their names.
+    """
+    with inputs.passing(rows, tables) as token:
+        named = _PLACEHOLDER.sub(rb"\g<1>" + token.encode(), fragment)
+        logical = Consumer.from_substrait_plan(context, Serde.deserialize_bytes(named))
+        return context.create_dataframe_from_logical_plan(logical)
+
+
+def _batches(rows: TaskTable) -> list[pa.RecordBatch]:
+    schema = rows.schema
+    batches = []
+    for table in rows.tables:
+        plain.check_same(table.schema, schema)
+        for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
+            if batch.num_rows:
+                batches.append(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
+    return batches or [pa.RecordBatch.from_pylist([], schema=schema)]

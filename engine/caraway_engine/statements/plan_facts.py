@@ -1,0 +1,334 @@
+"""Answers what a statement reads, writes and may do from its typed plan, never from text.
+
+A literal or an alias may hold any text, also that of a plan, so the displayed plan proves nothing.
+Where a part of a plan cannot be seen the answers are the careful ones: the statement counts as
+volatile, as one that reads every table, and as one that is run whole.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import DELETE, UPDATE, TableWrite
+from caraway_engine.statements import plan_nodes, subplans
+from caraway_engine.statements.plan_nodes import Clauses, ExpressionPart, HiddenError, PlanNode
+
+_CATALOG, _SCHEMA = "caraway", "public"
+_SYSTEM_SCHEMAS = frozenset({"runtime", "information_schema"})
+VOLATILE = frozenset(
+    {"now", "random", "uuid", "current_date", "current_time", "input_file_name", "file_row_index"}
+)
+"""The functions whose value depends on more than their arguments, by their own names."""
+
+
+class Operation(Enum):
+    """The kind of a statement."""
+
+    QUERY = "query"
+    WRITE = "write"
+    COPY = "copy"
+    DDL = "ddl"
+    EXPLAIN = "explain"
+    ANALYZE = "analyze"
+    DESCRIBE = "describe"
+    SESSION = "session"
+    UNKNOWN = "unknown"
+
+
+_OPERATIONS = {
+    "DmlStatement": Operation.WRITE,
+    "CopyTo": Operation.COPY,
+    "Explain": Operation.EXPLAIN,
+    "Analyze": Operation.ANALYZE,
+    "DescribeTable": Operation.DESCRIBE,
+    **dict.fromkeys(
+        ("Prepare", "Execute", "Deallocate", "SetVariable", "ResetVariable", "TransactionStart",
+         "TransactionEnd"),
+        Operation.SESSION,
+    ),
+    **dict.fromkeys(
+        ("CreateCatalog", "CreateCatalogSchema", "CreateExternalTable", "CreateFunction",
+         "CreateIndex", "CreateMemoryTable", "CreateView", "DropCatalogSchema", "DropFunction",
+         "DropTable", "DropView"),
+        Operation.DDL,
+    ),
+    **dict.fromkeys((plan_nodes.UNKNOWN, "Extension"), Operation.UNKNOWN),
+}  # fmt: skip
+_NEVER_CUT = frozenset({"Unnest", "RecursiveQuery", *_OPERATIONS})
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """What is known of a plan that is not optimized.
+
+    `scans` says how often each table is read. `aliases` are the names given to relations: of a
+    view or of a table that casts its columns nothing else is left in a plan. `functions` are the
+    scalar ones that it calls, or may call. What is `nested` is in subqueries. `uncut` names what
+    would be lost if the plan were sent out in pieces, or is None. `is_complete`: every part of the
+    plan was seen.
+    """
+
+    operation: Operation
+    write: TableWrite | None
+    has_copy: bool
+    scans: Mapping[TableName, int]
+    aliases: frozenset[TableName]
+    functions: frozenset[str]
+    has_join: bool
+    has_subquery: bool
+    nested_scans: frozenset[TableName]
+    has_nested_join: bool
+    uncut: str | None
+    is_complete: bool
+
+    @property
+    def reads_system(self) -> bool:
+        return any(map(is_system, self.scans))
+
+    @property
+    def is_volatile(self) -> bool:
+        """Tell if rows may differ from one moment to the next although no dataset changed."""
+        return not self.is_complete or self.reads_system or not VOLATILE.isdisjoint(self.functions)
+
+    @property
+    def reads_only_catalog(self) -> bool:
+        is_query = self.operation is Operation.QUERY
+        return is_query and not self.write and not self.has_copy and not self.is_volatile
+
+    @property
+    def changes_rows(self) -> bool:
+        """Tell if the statement changes or removes rows that are there."""
+        return self.write is not None and self.write.name in (UPDATE, DELETE)
+
+    @property
+    def is_diagnostic(self) -> bool:
+        """Tell if the statement asks about another one."""
+        return self.operation in (Operation.EXPLAIN, Operation.ANALYZE, Operation.DESCRIBE)
+
+    @property
+    def is_only_described(self) -> bool:
+        """Tell if the statement says how another one would run, and reads none of its rows."""
+        return self.operation in (Operation.EXPLAIN, Operation.DESCRIBE)
+
+
+def is_system(table: TableName) -> bool:
+    """Tell if a table belongs to the runtime, not to the manifest."""
+    schema, dot, _ = table.partition(".")
+    return bool(dot) and schema in _SYSTEM_SCHEMAS
+
+
+def of(plan: Any) -> PlanFacts:
+    """Walk a logical plan, as it was planned, and say what it does."""
+    found = _Found()
+    found.add(plan)
+    return found.facts()
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizedFacts:
+    """What is known of a plan after it was optimized, which is how it runs.
+
+    `has_product`: it compares every row of a table with every row of another, as a join does that
+    has no pair of equal keys.
+    """
+
+    scans: frozenset[TableName]
+    has_product: bool
+
+
+def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
+    """Walk an optimized plan, given the facts of the plan before."""
+    scans = set(before.nested_scans)
+    has_product = False
+    try:
+        for node in _nodes(plan) if before.has_nested_join else plan_nodes.nodes(plan):
+            if node.kind == "TableScan":
+                scans.add(_scanned(node))
+            elif node.kind == "Join":
+                has_product = has_product or not node.variant.on()
+    except HiddenError:
+        return OptimizedFacts(frozenset(before.scans), has_product=True)
+    return OptimizedFacts(frozenset(scans), has_product)
+
+
+def _nodes(plan: Any) -> Iterator[PlanNode]:
+    """Yield the nodes of a plan and of the subqueries in its expressions."""
+    for node in plan_nodes.nodes(plan):
+        yield node
+        for expression in plan_nodes.expressions(node):
+            for part in plan_nodes.inside(expression):
+                if part.kind in plan_nodes.SUBQUERIES:
+                    yield from _nodes(subplans.subplan(part, node).plan)
+
+
+def table_name(catalog: str | None, schema: str | None, table: str) -> TableName:
+    """Return the name of a table in the manifest for its name in a plan."""
+    parts = [catalog or _CATALOG, schema or _SCHEMA, table]
+    if parts[0] == _CATALOG:
+        parts = parts[1:] if parts[1] != _SCHEMA else parts[2:]
+    return TableName(".".join(parts))
+
+
+def _referred(reference: str) -> TableName:
+    """As `table_name`, of a reference that the engine gives in one string."""
+    return TableName(reference.removeprefix(f"{_CATALOG}.").removeprefix(f"{_SCHEMA}."))
+
+
+def _scanned(node: PlanNode) -> TableName:
+    return table_name(*node.variant.fqn())
+
+
+class _Found:
+    """Gathers the facts of a plan, node by node."""
+
+    def __init__(self) -> None:
+        self._operation: Operation | None = None
+        self._write: TableWrite | None = None
+        self._has_copy = False
+        self._scans: Counter[TableName] = Counter()
+        self._hidden_scans: set[TableName] = set()
+        self._aliases: set[TableName] = set()
+        self._functions: set[str] = set()
+        self._has_join = self._has_subquery = self._has_nested_join = False
+        self._nested_scans: set[TableName] = set()
+        self._uncut: str | None = None
+        self._is_complete = True
+        self._is_simplified = False
+
+    def add(self, plan: Any, *, is_lifted: bool = False) -> None:
+        """Look at a plan; a lifted one comes from a subquery and has none of its own."""
+        for node in plan_nodes.nodes(plan):
+            if self._operation is None:
+                self._operation = _OPERATIONS.get(node.kind, Operation.QUERY)
+            self._node(node, is_lifted)
+            try:
+                for expression in plan_nodes.expressions(node):
+                    self._expression(expression, node)
+            except HiddenError as exc:
+                self._mentioned(node, str(exc))
+
+    def facts(self) -> PlanFacts:
+        return PlanFacts(
+            self._operation or Operation.UNKNOWN,
+            self._write,
+            self._has_copy,
+            {**dict.fromkeys(self._hidden_scans, 1), **self._scans},
+            frozenset(self._aliases),
+            frozenset(self._functions) | (VOLATILE if self._is_simplified else frozenset()),
+            self._has_join,
+            self._has_subquery,
+            frozenset(self._nested_scans),
+            self._has_nested_join,
+            self._uncut,
+            self._is_complete,
+        )
+
+    def _mentioned(self, node: PlanNode, hidden: str) -> None:
+        """Take what a node mentions where it cannot be walked."""
+        self._lose(hidden)
+        try:
+            found = subplans.mentioned(node)
+        except HiddenError:
+            self._is_complete = False
+            return
+        self._has_join = self._has_subquery = self._has_nested_join = True
+        self._functions |= found.functions
+        for *schemas, name in found.tables:
+            catalog, schema = [None, None, *schemas][-2:]
+            self._hidden_scans.add(table_name(catalog, schema, name))
+
+    def _lose(self, what: str) -> None:
+        self._uncut = self._uncut or what
+
+    def _node(self, node: PlanNode, is_lifted: bool) -> None:
+        variant = node.variant
+        if node.kind in _NEVER_CUT:
+            self._lose(node.kind)
+        match node.kind:
+            case plan_nodes.UNKNOWN | "Extension":
+                self._mentioned(node, node.kind)
+            case "TableScan":
+                self._scans[_scanned(node)] += 1
+                if is_lifted:
+                    self._nested_scans.add(_scanned(node))
+            case "SubqueryAlias":
+                self._aliases.add(_referred(variant.alias()))
+            case "Join":
+                self._join(variant, is_lifted)
+            case "DmlStatement":
+                self._write = TableWrite(_referred(variant.table_name()), _write_name(variant))
+            case "CopyTo":
+                self._has_copy = True
+            case "WindowExpr":
+                self._frames(variant)
+
+    def _join(self, variant: Any, is_lifted: bool) -> None:
+        self._has_join = True
+        self._has_nested_join |= is_lifted
+        # Decorrelation does not tell NOT IN, which knows of NULL, from NOT EXISTS.
+        if is_lifted and str(variant.join_type()) == "LeftAnti" and not variant.null_equals_null():
+            self._lose("null_aware")
+
+    def _frames(self, variant: Any) -> None:
+        for function in variant.get_window_expr():
+            frame = variant.get_frame(function)
+            if frame is None or not _is_kept(frame):
+                self._lose("a window frame with an offset")
+
+    def _expression(self, expression: Any, node: PlanNode) -> None:
+        is_negated = False
+        for part in plan_nodes.inside(expression):
+            match part.kind:
+                case "Column" | "Literal":
+                    continue
+                case "ScalarFunction" | "HigherOrderFunction":
+                    self._functions.add(part.expression.rex_call_operator())
+                case "GroupingSet":
+                    self._lose("GROUPING SETS")
+                case "AggregateFunction" | "WindowFunction" if part.clauses:
+                    self._clauses(part.clauses, part.kind)
+                case "Not":
+                    is_negated = True
+                case kind if kind in plan_nodes.SUBQUERIES:
+                    self._subquery(part, node, is_negated)
+
+    def _clauses(self, clauses: Clauses, kind: str) -> None:
+        if clauses.has_null_treatment:
+            self._lose("IGNORE NULLS")
+        if kind == "WindowFunction" and (clauses.filter or clauses.is_distinct):
+            self._lose("a window function with FILTER or DISTINCT")
+
+    def _subquery(self, part: ExpressionPart, node: PlanNode, is_negated: bool) -> None:
+        self._has_subquery = self._has_join = True
+        try:
+            found = subplans.subplan(part, node)
+        except HiddenError as exc:
+            return self._mentioned(node, str(exc))
+        self._is_simplified |= found.is_simplified
+        is_in = part.kind == "InSubquery"
+        if is_in and (is_negated or part.expression.to_variant().negated()):
+            if subplans.may_be_null(part, node, found):
+                self._lose("null_aware")
+        for each in found.condition:
+            self._expression(each, node)
+        self.add(found.plan, is_lifted=True)
+
+
+def _is_kept(frame: Any) -> bool:
+    """Tell if the plan language has words for a window frame."""
+    units, lower, upper = frame.get_frame_units(), frame.get_lower_bound(), frame.get_upper_bound()
+    if units == "ROWS":
+        return True
+    starts_first = lower.is_preceding() and lower.is_unbounded()
+    ends_here = upper.is_current_row() or (upper.is_following() and upper.is_unbounded())
+    return bool(units == "RANGE" and starts_first and ends_here)
+
+
+def _write_name(variant: Any) -> str:
+    try:
+        return str(variant.op().name())
+    except NotImplementedError:
+        return "Merge"

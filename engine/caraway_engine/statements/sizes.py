@@ -1,0 +1,102 @@
+"""How large a statement is, and where in it the measuring stands: values only."""
+
+from dataclasses import dataclass, field
+
+LIGHT = 2
+"""A view of so many tables is light: a short text cannot name it often enough to be too large."""
+_LIGHT_OPERATORS = 10
+_LIGHT_BYTES = 10_000
+
+
+@dataclass(slots=True)
+class Size:
+    """How much of what a statement holds; of chains the longest one."""
+
+    tables: int = 0
+    joined: int = 0
+    branches: int = 0
+    operators: int = 0
+    text_bytes: int = 0
+    literal_bytes: int = 0
+    name_bytes: int = 0
+    nesting: int = 0
+    logical_chain: int = 0
+    arithmetic_chain: int = 0
+    computing_chain: int = 0
+    entries: int = 0
+    arguments: int = 0
+    columns: int = 0
+    grouping_sets: int = 1
+    windows: int = 0
+
+    @property
+    def is_light(self) -> bool:
+        """Tell if a short text cannot name it often enough to become large."""
+        return (
+            max(self.tables, self.joined) <= LIGHT
+            and self.branches <= LIGHT
+            and self.operators <= LIGHT * _LIGHT_OPERATORS
+            and self.text_bytes <= _LIGHT_BYTES
+        )
+
+    def read(self, other: "Size") -> None:
+        """Add a relation that is planned once more because it is read."""
+        self.tables += other.tables
+        self.branches += other.branches
+        self.operators += other.operators
+        self.text_bytes += other.text_bytes
+
+
+@dataclass(slots=True)
+class Frame:
+    """What is between two parentheses, a CASE, or the whole text."""
+
+    before: str = ""
+    """The word in front of the parenthesis."""
+    cte: str = ""
+    is_case: bool = False
+    is_relation: bool = False
+    is_query: bool = False
+    is_values: bool = False
+    in_from: bool = False
+    expects_table: bool = False
+    level: int = 0
+    """How deep the parser is where this begins."""
+    pending: list[int] = field(default_factory=list)
+    """How the operators bind whose right side is read now."""
+    logical: int = 0
+    arithmetic: int = 0
+    computing: int = 0
+    items: int = 1
+    joined: int = 0
+    """Tables of the SELECT that is read now, and of the largest before."""
+    most_joined: int = 0
+    with_: str = ""
+    """Which part of a WITH comes next: a name, `as`, or a body."""
+    name: str = ""
+    sets: int = 1
+
+    longest_logical: int = 0
+    longest_arithmetic: int = 0
+    longest_computing: int = 0
+
+    def next_select(self) -> None:
+        self.most_joined = max(self.most_joined, self.joined)
+        self.joined = 0
+        self.sets = 1
+
+    def next_expression(self) -> None:
+        """Begin another one; what stands beside each other makes no chain."""
+        self.longest_logical = max(self.longest_logical, self.logical)
+        self.longest_computing = max(self.longest_computing, self.computing)
+        self.longest_arithmetic = max(self.longest_arithmetic, self.arithmetic)
+        self.logical = self.arithmetic = self.computing = 0
+        self.pending.clear()
+
+
+@dataclass(slots=True)
+class StatementScope:
+    """A CTE or the statement itself, with the CTEs that are made in it."""
+
+    size: Size = field(default_factory=Size)
+    known: dict[str, Size] = field(default_factory=dict)

@@ -1,0 +1,1 @@
+"""Changes of datasets: from requests and sources into the log, applied and readable."""

@@ -1,0 +1,152 @@
+"""Turns the rows that a statement changes into changes of a dataset's log."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core import changes
+from caraway_core.changes import EXISTS, OFFSET, OLD_KEY, OP, Changes, Op
+from caraway_core.errors import InvalidQueryError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import DELETE, INSERT, BatchStream, TableWrite
+from caraway_core.tables import Twice
+from caraway_scheduler.acceleration.changes.ingesting import Upon
+
+MOST_BYTES = 256 * 1024 * 1024
+"""Rows that one statement changes are in the memory of the scheduler for a moment."""
+COUNT = pa.schema([pa.field("count", pa.uint64(), False)])
+
+
+@dataclass(frozen=True, slots=True)
+class Changeable:
+    """A dataset that statements may change: its columns, its keys, and the state to change."""
+
+    name: TableName
+    schema: pa.Schema
+    primary: tuple[str, ...]
+    twice: Twice
+    upon: Upon
+
+
+async def collected(stream: BatchStream) -> pa.Table:
+    """Read all rows of a stream.
+
+    Raises:
+        InvalidQueryError: they are too many for one statement.
+    """
+    batches: list[pa.RecordBatch] = []
+    size_bytes = 0
+    try:
+        async for batch in stream:
+            batches.append(batch)
+            size_bytes += batch.nbytes
+            if size_bytes > MOST_BYTES:
+                raise InvalidQueryError(
+                    f"the statement changes more than {MOST_BYTES >> 20} MiB of rows at once; "
+                    "change fewer at a time"
+                )
+    finally:
+        await stream.aclose()
+    return pa.Table.from_batches(batches, schema=stream.schema)
+
+
+def changes_of(write: TableWrite, rows: pa.Table, dataset: Changeable) -> Changes:
+    """Return the changes that a statement makes of the rows which it was found to change.
+
+    Raises:
+        InvalidQueryError: a value may not be NULL, or a key would be there twice.
+    """
+    if write.name == DELETE:
+        return _logged(rows, dataset, Op.DELETE)
+    new = rows.select(dataset.schema.names)
+    _check_values(new, dataset)
+    if write.name == INSERT:
+        return _inserted(new, rows, dataset)
+    if EXISTS not in rows.column_names:
+        return _logged(new, dataset, Op.UPSERT)
+    old = rows.select([f"{OLD_KEY}{number}" for number in range(len(dataset.primary))])
+    _check_keys(new, rows, dataset, set(_tuples(old)))
+    gone = _logged(old.rename_columns(list(dataset.primary)), dataset, Op.DELETE)
+    made = changes.joined([gone, _logged(new, dataset, Op.UPSERT)])
+    return Changes(made.rows, rows.num_rows)
+
+
+def _inserted(new: pa.Table, rows: pa.Table, dataset: Changeable) -> Changes:
+    if not dataset.primary:
+        return _logged(new, dataset, Op.INSERT)
+    if dataset.twice == "first":
+        return _logged(new, dataset, Op.KEEP)
+    if dataset.twice == "refuse":
+        _check_keys(new, rows, dataset, frozenset())
+    return _logged(new, dataset, Op.UPSERT)
+
+
+def _check_values(new: pa.Table, dataset: Changeable) -> None:
+    for field in dataset.schema:
+        may_be_null = field.nullable and field.name not in dataset.primary
+        if not may_be_null and new.column(field.name).null_count:
+            raise InvalidQueryError(
+                f"dataset '{dataset.name}': column '{field.name}' may not be NULL; nothing is "
+                "changed"
+            )
+
+
+def _check_keys(
+    new: pa.Table, rows: pa.Table, dataset: Changeable, leaving: frozenset[Any] | set[Any]
+) -> None:
+    seen: set[Any] = set()
+    keys = _tuples(new.select(list(dataset.primary)))
+    for key, exists in zip(keys, rows.column(EXISTS).to_pylist(), strict=True):
+        if key in seen or (exists and key not in leaving):
+            named = ", ".join(
+                f"{name} = {value!r}" for name, value in zip(dataset.primary, key, strict=True)
+            )
+            raise InvalidQueryError(
+                f"dataset '{dataset.name}': there would be two rows with {named}; nothing is "
+                "changed"
+            )
+        seen.add(key)
+
+
+def _tuples(keys: pa.Table) -> Sequence[tuple[Any, ...]]:
+    columns = [column.to_pylist() for column in keys.columns]
+    return list(zip(*columns, strict=True))
+
+
+def _logged(rows: pa.Table, dataset: Changeable, op: Op) -> Changes:
+    """Put rows into the columns of the log; those that they lack are NULL."""
+    schema, count = changes.log_schema(dataset.schema), rows.num_rows
+    columns = []
+    for field in schema:
+        if field.name == OP:
+            columns.append(pa.chunked_array([pa.array([op] * count, field.type)]))
+        elif field.name in rows.column_names and field.name != OFFSET:
+            columns.append(rows.column(field.name).cast(field.type))
+        else:
+            columns.append(pa.chunked_array([pa.nulls(count, field.type)]))
+    return Changes(pa.Table.from_arrays(columns, schema=schema), count)
+
+
+class CountStream:
+    """The answer to a statement that has changed rows: how many."""
+
+    reads_only_catalog = False
+    schema = COUNT
+
+    def __init__(self, count: int, written: TableName) -> None:
+        self.written: TableName | None = written
+        self._count: int | None = count
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        count, self._count = self._count, None
+        if count is None:
+            raise StopAsyncIteration
+        return pa.RecordBatch.from_pydict({"count": [count]}, schema=COUNT)
+
+    async def aclose(self) -> None:
+        self._count = None

@@ -1,0 +1,375 @@
+"""Sends statements through accelerated datasets to their sources, where the manifest wants that.
+
+Inserted rows go to the source, and are read from the dataset when the statement ends. A query that
+finds nothing is planned again over the source, where `on_zero_results` says so.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import pyarrow as pa
+
+from caraway_core.changes import Changes, Log
+from caraway_core.errors import (
+    CarawayError,
+    DatasetDamagedError,
+    MovedOnError,
+    QueryError,
+    SourceNotReadError,
+    TableNotFoundError,
+)
+from caraway_core.ids import QueryId, TableName
+from caraway_core.protocols.dispatch import (
+    ActiveStatement,
+    BatchStream,
+    CatalogSnapshot,
+    Dispatch,
+    ExecutorStatus,
+    Statement,
+    StatementProgress,
+    TableWrite,
+    ViewFacts,
+)
+from caraway_core.sqltext import writing
+from caraway_core.tables import StoredTable
+from caraway_scheduler.acceleration.changes import changing
+from caraway_scheduler.acceleration.changes.changing import Changeable
+from caraway_scheduler.acceleration.changes.ingesting import Upon
+from caraway_scheduler.catalog.states import source_of
+
+logger = logging.getLogger(__name__)
+_TRIES = 16
+_DEADLINE_S = 60.0
+_COUNTED = "SELECT arrow_cast({}, 'UInt64') AS count"
+
+
+@dataclass(frozen=True, slots=True)
+class PassthroughSources:
+    """What statements over accelerated datasets have to do with their sources.
+
+    Writes to those `taking` go to their source; the source of those `answering` answers where they
+    have no rows; those `logged` have no source of rows, and writes become changes of their log.
+    """
+
+    taking: frozenset[TableName] = frozenset()
+    answering: frozenset[TableName] = frozenset()
+    logged: frozenset[TableName] = frozenset()
+
+
+class Accelerations(Protocol):
+    """What knows the accelerated datasets."""
+
+    def sources(self) -> PassthroughSources: ...
+
+    def mentioned(self, sql: str) -> frozenset[TableName]:
+        """Return the datasets of which a statement must read the newest version."""
+        ...
+
+    def may_keep(self, sql: str) -> bool:
+        """Return whether an answer holds until the state of the catalog here is another one."""
+        ...
+
+    async def caught_up(self, sql: str) -> None:
+        """Have a statement read all that was acknowledged before now, by any scheduler.
+
+        Raises:
+            UnavailableError: the state store does not answer in time.
+            StateAwayError: it says that it cannot.
+        """
+        ...
+
+    def damaged(self, name: TableName) -> None:
+        """Stored rows of a dataset cannot be read."""
+        ...
+
+    def changeable(self, name: TableName) -> Changeable:
+        """Return a dataset with a log, as it is read now.
+
+        Raises:
+            CarawayError: it cannot be changed now.
+        """
+        ...
+
+    async def apply(
+        self,
+        name: TableName,
+        changes: Changes,
+        request_id: str | None,
+        deadline_s: float,
+        *,
+        upon: Upon | None = None,
+    ) -> int:
+        """Make changes durable and visible, all or none.
+
+        Raises:
+            CarawayError: they cannot be applied.
+        """
+        ...
+
+    async def refreshed(self, name: TableName) -> None:
+        """Have what is in the source of a dataset now read from the dataset.
+
+        Raises:
+            CarawayError: that failed, or is not to be.
+        """
+        ...
+
+
+class SourceDispatch:
+    """Another dispatch, with statements bound to sources where they have to reach them."""
+
+    def __init__(self, inner: Dispatch) -> None:
+        self._inner = inner
+        self._accelerations: Accelerations | None = None
+        self.explain_missing: Callable[[TableNotFoundError], QueryError] = lambda exc: exc
+        """Says why a table is missing: its dataset may still be loading."""
+
+    @property
+    def inner(self) -> Dispatch:
+        """The dispatch that keeps to what a statement says."""
+        return self._inner
+
+    def attach(self, accelerations: Accelerations) -> None:
+        """Learn of accelerated datasets; there are none before."""
+        self._accelerations = accelerations
+
+    async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        """Plan the statement and start it.
+
+        Raises:
+            DatasetLoadingError: it reads a table that is not there yet.
+            QueryError: it cannot be planned or started.
+        """
+        try:
+            stream = await self._execute(query_id, statement)
+        except TableNotFoundError as exc:
+            raise self.explain_missing(exc) from exc
+        except DatasetDamagedError as exc:
+            self._damaged(exc.table)
+            raise
+        return stream if getattr(stream, "is_at_end", False) else _Watched(stream, self._damaged)
+
+    def _damaged(self, dataset: TableName) -> None:
+        if self._accelerations is not None:
+            self._accelerations.damaged(dataset)
+
+    async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
+        known = self._accelerations
+        if known is None:
+            return await self._inner.execute(query_id, statement)
+        await known.caught_up(statement.sql)
+        sources = known.sources()
+        written = sources.taking | sources.logged
+        if statement.writable and written and writing.may_change(statement.sql):
+            write = await self._inner.write_of(statement)
+            if write is not None and write.table in sources.logged:
+                return await self._changed(query_id, statement, write, known)
+            if write is not None and write.table in sources.taking:
+                target = {write.table: source_of(write.table)}
+                inserted = replace(statement, targets=target)
+                stream = await self._inner.execute(query_id, inserted)
+                return _Inserted(stream, write.table, known.refreshed)
+        stream = await self._inner.execute(query_id, statement)
+        if not sources.answering or stream.written is not None:
+            return stream
+        answering = {name: source_of(name) for name in sources.answering}
+        again = replace(statement, bound=answering)
+        return _Answered(stream, lambda: self._inner.execute(query_id, again))
+
+    async def _changed(
+        self, query_id: QueryId, statement: Statement, write: TableWrite, known: Accelerations
+    ) -> BatchStream:
+        """Find what a statement changes, and log that, unless others change it meanwhile.
+
+        Raises:
+            CarawayError: nothing is changed, or the error says what is known.
+        """
+        count = None
+        for _ in range(_TRIES):
+            dataset = known.changeable(write.table)
+            logs = {dataset.upon.base: dataset.upon.log}
+            asking = replace(statement, as_changes=True, store=None, logs=logs)
+            try:
+                rows = await changing.collected(await self._inner.execute(query_id, asking))
+                made = changing.changes_of(write, rows, dataset)
+                count = made.received
+                # Rows without a key are added to any state.
+                upon = dataset.upon if dataset.primary else None
+                if count:
+                    await known.apply(write.table, made, None, _DEADLINE_S, upon=upon)
+                break
+            except MovedOnError:
+                count = None
+                await known.caught_up(statement.sql)
+        if count is None:
+            raise MovedOnError(
+                f"dataset '{write.table}': too many concurrent changes; run the statement again"
+            )
+        if statement.store is None:
+            return changing.CountStream(count, write.table)
+        counted = Statement(_COUNTED.format(count), {}, store=statement.store)
+        stream = _Passed(await self._inner.execute(query_id, counted))
+        stream.written = write.table
+        return stream
+
+    async def write_of(self, statement: Statement) -> TableWrite | None:
+        return await self._inner.write_of(statement)
+
+    def must_ask(self, sql: str) -> bool:
+        """Return whether another scheduler may have changed what a statement reads."""
+        return self._accelerations is not None and bool(self._accelerations.mentioned(sql))
+
+    def may_keep(self, sql: str) -> bool:
+        """Return whether an answer holds until the state of the catalog here is another one."""
+        return self._accelerations is None or self._accelerations.may_keep(sql)
+
+    async def caught_up(self, sql: str) -> None:
+        """Have a statement read all that is acknowledged. Raises UnavailableError."""
+        if self._accelerations is not None:
+            await self._accelerations.caught_up(sql)
+
+    async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
+        return await self._inner.install(snapshot)
+
+    def views(self) -> Mapping[TableName, ViewFacts]:
+        return self._inner.views()
+
+    async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        return await self._inner.load(table, spec, log)
+
+    async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
+        return await self._inner.put_back(table, spec, log)
+
+    def follow(self, spec: StoredTable, log: Log) -> None:
+        self._inner.follow(spec, log)
+
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
+        return self._inner.progress(query_id)
+
+    def under_way(self) -> Sequence[ActiveStatement]:
+        return self._inner.under_way()
+
+    def executors(self) -> tuple[ExecutorStatus, ...]:
+        return self._inner.executors()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class _Passed:
+    """A stream that is passed on."""
+
+    def __init__(self, stream: BatchStream) -> None:
+        self._stream = stream
+        self._batches = aiter(stream)
+        self.schema = stream.schema
+        self.reads_only_catalog = stream.reads_only_catalog
+        self.written = stream.written
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        return await anext(self._batches)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Watched(_Passed):
+    """An answer whose later rows may turn out to be damaged."""
+
+    def __init__(self, stream: BatchStream, on_damaged: Callable[[TableName], None]) -> None:
+        super().__init__(stream)
+        self._on_damaged = on_damaged
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether it is known already that no more rows will come."""
+        return bool(getattr(self._stream, "is_at_end", False))
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await anext(self._batches)
+        except DatasetDamagedError as exc:
+            self._on_damaged(exc.table)
+            raise
+
+
+class _Inserted(_Passed):
+    """The answer to an INSERT, which ends when the rows can be read."""
+
+    def __init__(
+        self,
+        stream: BatchStream,
+        dataset: TableName,
+        refreshed: Callable[[TableName], Awaitable[None]],
+    ) -> None:
+        super().__init__(stream)
+        self.written = dataset
+        self._refreshed = refreshed
+
+    async def __anext__(self) -> pa.RecordBatch:
+        try:
+            return await super().__anext__()
+        except StopAsyncIteration:
+            try:
+                await self._refreshed(self.written or TableName(""))
+            except CarawayError as exc:
+                # The rows are where they should be; a later refresh brings them.
+                extra = {"dataset": self.written, "cause": exc.message}
+                logger.warning("inserted rows are read later", extra=extra)
+            raise
+
+
+class _Answered(_Passed):
+    """The answer of a dataset, or of its source if that has no rows."""
+
+    def __init__(self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]]) -> None:
+        super().__init__(stream)
+        self._again: Callable[[], Awaitable[BatchStream]] | None = again
+
+    async def __anext__(self) -> pa.RecordBatch:
+        while True:
+            try:
+                batch = await anext(self._batches)
+            except StopAsyncIteration:
+                if self._again is None:
+                    raise
+                await self._turn(self._again)
+                continue
+            if batch.num_rows:
+                self._again = None
+            return self._fitting(batch)
+
+    async def _turn(self, again: Callable[[], Awaitable[BatchStream]]) -> None:
+        self._again = None
+        try:
+            stream = await again()
+        except SourceNotReadError:
+            return
+        await self._stream.aclose()
+        self._stream = stream
+        self._batches = aiter(stream)
+
+    def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows in the columns that were announced.
+
+        Raises:
+            QueryError: the source has others by now.
+        """
+        if batch.schema.equals(self.schema):
+            return batch
+        try:
+            columns = [
+                column.cast(field.type)
+                for column, field in zip(batch.columns, self.schema, strict=True)
+            ]
+            return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        except (ValueError, pa.ArrowException) as exc:
+            raise QueryError(
+                "the source of an accelerated dataset has other columns than the dataset; "
+                "refresh it"
+            ) from exc

@@ -1,0 +1,178 @@
+"""What a version is made by: SQL over the source of a dataset, and over the version before."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from caraway_core.errors import DatasetError
+from caraway_core.ids import TableName
+from caraway_core.manifest.acceleration import TimeFormat
+from caraway_scheduler.acceleration.recipes import retention
+from caraway_scheduler.acceleration.recipes.retention import TimeColumn
+from caraway_scheduler.acceleration.recipes.statements import RefreshSql
+from caraway_scheduler.catalog.states import source_of
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a dataset asks of its rows, whenever they are loaded."""
+
+    name: TableName
+    time_column: str | None = None
+    time_format: TimeFormat | None = None
+    window_s: float | None = None
+    overlap_s: float = 0.0
+    primary_key: tuple[str, ...] = ()
+    retention_s: float | None = None
+    retention_condition: str | None = None
+    sort_by: tuple[str, ...] = ()
+    expressions: tuple[str, ...] = ()
+    """What rows are parted by beside columns; their values follow the columns of the dataset."""
+    replaces: bool = False
+    """Whether a row that is appended takes the place of one with its primary key."""
+
+    @property
+    def only_adds(self) -> bool:
+        """Whether what is there already stays as it is when newer rows come."""
+        is_kept = self.retention_s is None and self.retention_condition is None
+        return is_kept and not self.overlap_s and not self.sort_by
+
+    def full(self, sql: RefreshSql | None, source: pa.Schema, now: datetime) -> str:
+        """Write what a full refresh loads.
+
+        Raises:
+            DatasetError: the time column is not one.
+        """
+        condition = None
+        if self.window_s is not None:
+            condition = retention.window(self._time(source), self.window_s, now)
+        return self._finished(self._selected(sql, condition), source, now)
+
+    def check_time(self, source: pa.Schema) -> None:
+        """Look whether the time column is one.
+
+        Raises:
+            DatasetError: it is not.
+        """
+        self._time(source)
+
+    def newest(self, loaded: pa.Schema) -> str:
+        """Write the query for the newest time that is loaded, as `append` takes it."""
+        newest = retention.newest(self._time(loaded))
+        return f"SELECT {newest} AS newest FROM {quoted(self.name)}"
+
+    def append(
+        self,
+        sql: RefreshSql | None,
+        source: pa.Schema,
+        loaded: pa.Schema,
+        newest_tick: int | None,
+        now: datetime,
+    ) -> str:
+        """Write what is loaded already and what came since.
+
+        Within the overlap rows come again: they take the place of those with their primary key,
+        or, without one, of all that are as new.
+        """
+        fresh = self._fresh(sql, source, newest_tick, now)
+        columns = ", ".join(map(_name, loaded.names))
+        kept = f"SELECT {columns} FROM {quoted(self.name)} AS old"
+        is_replaced = self.replaces and bool(self.primary_key)
+        if is_replaced or (self.overlap_s > 0 and newest_tick is not None):
+            kept += f" WHERE {self._left_in_place(self._time(loaded), newest_tick)}"
+        # The new rows are named outside of what reads the old ones: there the dataset's own name
+        # stands for its source.
+        both = (
+            f"WITH caraway_fresh AS ({fresh}) {kept} UNION ALL SELECT {columns} FROM caraway_fresh"
+        )
+        return self._finished(both, loaded, now)
+
+    def added(
+        self,
+        sql: RefreshSql | None,
+        source: pa.Schema,
+        loaded: pa.Schema,
+        newest_tick: int | None,
+        now: datetime,
+    ) -> str:
+        """Write what came since, of a dataset that only grows."""
+        columns = ", ".join(map(_name, loaded.names))
+        fresh = self._fresh(sql, source, newest_tick, now)
+        return self._parted(f"SELECT {columns} FROM ({fresh})")
+
+    def rewritten(self, loaded: pa.Schema, now: datetime) -> str:
+        """Write what is loaded, without what is too old."""
+        return self._finished(f"SELECT * FROM {quoted(self.name)}", loaded, now)
+
+    def expired(self, loaded: pa.Schema, now: datetime) -> str | None:
+        """Write the query for how many rows are too old, if rows can be."""
+        conditions = self._conditions(loaded, now)
+        if not conditions:
+            return None
+        kept = " AND ".join(conditions)
+        return f"SELECT count(*) - count(*) FILTER (WHERE {kept}) FROM {quoted(self.name)}"
+
+    def _fresh(
+        self, sql: RefreshSql | None, source: pa.Schema, newest_tick: int | None, now: datetime
+    ) -> str:
+        time = self._time(source)
+        condition = retention.to_append(time, now, newest_tick, self.overlap_s, self.window_s)
+        return self._selected(sql, condition)
+
+    def _left_in_place(self, time: TimeColumn, newest_tick: int | None) -> str:
+        if not self.primary_key and newest_tick is not None:
+            return retention.kept(retention.since(time, newest_tick, self.overlap_s))
+        same = " AND ".join(f"fresh.{_name(key)} = old.{_name(key)}" for key in self.primary_key)
+        return f"NOT EXISTS (SELECT 1 FROM caraway_fresh AS fresh WHERE {same})"
+
+    def _selected(self, sql: RefreshSql | None, condition: str | None) -> str:
+        source = f"SELECT * FROM {quoted(source_of(self.name))}"
+        if condition:
+            source += f" WHERE {condition}"
+        if sql is None:
+            return source
+        if "." in self.name:
+            raise DatasetError(
+                "unsupported", f"dataset '{self.name}': refresh_sql needs a name without a schema"
+            )
+        return f"WITH {quoted(self.name)} AS ({source}) {sql.text}"
+
+    def _finished(self, sql: str, schema: pa.Schema, now: datetime) -> str:
+        if conditions := self._conditions(schema, now):
+            sql = f"SELECT * FROM ({sql}) WHERE {' AND '.join(conditions)}"
+        return self._parted(sql)
+
+    def _conditions(self, schema: pa.Schema, now: datetime) -> list[str]:
+        conditions = []
+        if self.retention_s is not None:
+            expired = retention.expired(self._time(schema), self.retention_s, now)
+            conditions.append(retention.kept(expired))
+        if self.retention_condition is not None:
+            conditions.append(retention.kept(self.retention_condition))
+        return conditions
+
+    def _parted(self, sql: str) -> str:
+        if self.expressions:
+            values = ", ".join(
+                f"({expression}) AS {_name(f'caraway_part_{number}')}"
+                for number, expression in enumerate(self.expressions)
+            )
+            sql = f"SELECT *, {values} FROM ({sql})"
+        if self.sort_by:
+            sql = f"SELECT * FROM ({sql}) ORDER BY {', '.join(map(_name, self.sort_by))}"
+        return sql
+
+    def _time(self, schema: pa.Schema) -> TimeColumn:
+        try:
+            return retention.time_column(schema, self.time_column or "", self.time_format)
+        except ValueError as exc:
+            raise DatasetError("schema", f"dataset '{self.name}': {exc}") from exc
+
+
+def quoted(name: TableName) -> str:
+    return ".".join(map(_name, name.split(".")))
+
+
+def _name(column: str) -> str:
+    return '"' + column.replace('"', '""') + '"'

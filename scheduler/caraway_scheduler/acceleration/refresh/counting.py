@@ -1,0 +1,93 @@
+"""What came of refreshes: counts for the metrics page, and a task of the history for each."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from caraway_core.durations import Durations, Labels
+from caraway_core.ids import TableName
+from caraway_scheduler.acceleration.refresh import refresh_events as events
+from caraway_scheduler.acceleration.refresh.overrides import LoadMode
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
+from caraway_scheduler.history.tasks import TaskRecord
+from caraway_serving import spans
+from caraway_serving.spans import Span
+
+TASK = "accelerated_refresh"
+_STOPPED = "the refresh was stopped before its end"
+Ended = events.Succeeded | events.RunFailed | events.RunCancelled
+
+
+class Counting:
+    """Counts of the refreshes that this process ran since its start, by dataset.
+
+    `durations` holds those that made a version. A refresh that was stopped is not an error.
+    """
+
+    def __init__(
+        self,
+        record: Callable[[TaskRecord], None] = lambda _record: None,
+        clock_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        self.durations = Durations()
+        self.errors: dict[Labels, int] = defaultdict(int)
+        self._record = record
+        self._clock_ns = clock_ns
+
+    def begin(self, name: TableName, mode: LoadMode) -> "Counted":
+        """Count a refresh that begins. What the present asyncio task does from here on, also on
+        executors, stands below it in the history."""
+        # From the first refresh on there is a series to compare a failure with.
+        self.errors[name,] += 0
+        span = spans.start(None)
+        spans.current.set(span)
+        return Counted(self, name, mode, span, self._clock_ns())
+
+    def end(self, counted: "Counted", ended: Ended, version: DatasetVersion | None) -> None:
+        ended_ns = self._clock_ns()
+        labels: dict[str, str] = {"dataset": counted.name, "mode": counted.mode}
+        match ended:
+            case events.Succeeded(version=number):
+                self.durations.add((counted.name,), (ended_ns - counted.began_ns) / 1e6)
+                labels["version"] = str(number)
+                if version is not None and version.number == number:
+                    labels["rows"] = str(version.rows)
+            case events.RunFailed():
+                self.errors[counted.name,] += 1
+        self._record(
+            TaskRecord(
+                span=counted.span,
+                task=TASK,
+                input=f"{counted.name}: {counted.mode}",
+                start_ns=counted.began_ns,
+                end_ns=ended_ns,
+                error_message=_error(ended),
+                labels=labels,
+            )
+        )
+
+
+class Counted:
+    """One refresh under way."""
+
+    def __init__(
+        self, counting: Counting, name: TableName, mode: LoadMode, span: Span, began_ns: int
+    ) -> None:
+        self.name = name
+        self.mode = mode
+        self.span = span
+        self.began_ns = began_ns
+        self._counting = counting
+
+    def end(self, ended: Ended, version: DatasetVersion | None) -> None:
+        """It is over; `version` is the one that is then held, if there is one."""
+        self._counting.end(self, ended, version)
+
+
+def _error(ended: Ended) -> str | None:
+    match ended:
+        case events.RunFailed(error=error):
+            return error
+        case events.RunCancelled():
+            return _STOPPED
+    return None

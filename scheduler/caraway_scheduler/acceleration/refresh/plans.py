@@ -1,0 +1,138 @@
+"""What a dataset of the manifest asks of its keeper, as values."""
+
+import hashlib
+from collections.abc import Mapping
+
+from caraway_core.ids import TableName
+from caraway_core.manifest import Dataset
+from caraway_core.manifest.acceleration import Acceleration, ConflictAction
+from caraway_core.partitions.keys import ByExpression
+from caraway_core.tables import Keys, LookupColumns, Twice
+from caraway_scheduler.acceleration.recipes import statements
+from caraway_scheduler.acceleration.recipes.recipes import Recipe
+from caraway_scheduler.acceleration.refresh import refresh_events as events
+from caraway_scheduler.acceleration.refresh.backoff import Retries
+from caraway_scheduler.acceleration.refresh.reloading import Bucketed, LoadPlan
+from caraway_scheduler.acceleration.refresh.schedule import Cron, Interval, Schedule, Timetable
+from caraway_scheduler.acceleration.versions.head import Subject
+from caraway_scheduler.catalog.states import ReadyState
+
+_TWICE: Mapping[ConflictAction, Twice] = {
+    "drop": "first",
+    "upsert": "refuse",
+    "upsert_dedup": "same",
+    "upsert_dedup_by_row_id": "last",
+}
+
+
+def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyState) -> LoadPlan:
+    """Return what a dataset asks for.
+
+    Raises:
+        ValueError: a part of it is not understood; the manifest has been checked before.
+    """
+    name, refresh = TableName(dataset.name), acceleration.refresh
+    sql = statements.refresh_sql(refresh.sql, name) if refresh.sql else None
+    schedule: Schedule | None = None
+    if refresh.period_s is not None:
+        schedule = Interval(refresh.period_s)
+    elif refresh.cron is not None:
+        schedule = Cron(refresh.cron)
+    attempts = refresh.retry_max_attempts
+    settings = events.RefreshSettings(
+        refresh_mode=refresh.mode,
+        refresh_sql=sql,
+        ready_state=ready_state,
+        retries=Retries(attempts != 0, attempts),
+        has_time_column=dataset.time_column is not None,
+    )
+    return LoadPlan(
+        name,
+        Timetable(schedule, refresh.on_startup, refresh.jitter_max_s),
+        settings,
+        _recipe(dataset, acceleration),
+        acceleration.partition_by,
+        bucketed(acceleration, acceleration.primary_key),
+        # What came as changes cannot be loaded again.
+        reopens=acceleration.mode != "memory" or refresh.mode == "changes",
+    )
+
+
+def subject_of(dataset: Dataset, acceleration: Acceleration) -> Subject:
+    """Return how the rows of a dataset are kept."""
+    name = TableName(dataset.name)
+    origin = _origin(dataset, acceleration)
+    keys = _keys(acceleration)
+    return Subject(name, origin, keys, acceleration.engine == "file", acceleration.replicas)
+
+
+def _keys(acceleration: Acceleration) -> Keys | None:
+    if not acceleration.primary_key and not acceleration.indexes:
+        return None
+    indexes = tuple(LookupColumns(each.columns, each.is_unique) for each in acceleration.indexes)
+    return Keys(acceleration.primary_key, twice_of(acceleration), indexes)
+
+
+def twice_of(acceleration: Acceleration) -> Twice:
+    """Say which of the rows with one primary key counts.
+
+    What is appended later takes the place of what was there, where rows are upserted.
+    """
+    actions = [each.action for each in acceleration.on_conflict]
+    if not actions:
+        return "refuse"
+    if acceleration.refresh.mode == "append" and actions[0] != "drop":
+        return "last"
+    return _TWICE[actions[0]]
+
+
+def bucketed(acceleration: Acceleration, primary_key: tuple[str, ...]) -> Bucketed | None:
+    """Say by what rows are parted where the manifest says nothing of it.
+
+    Rows with the same values in a key are held against each other within a partition.
+    """
+    unique = [each.columns for each in acceleration.indexes if each.is_unique]
+    groups = [*([primary_key] if primary_key else []), *unique]
+    if acceleration.partition_by.terms or not groups:
+        return None
+    common = [name for name in groups[0] if all(name in group for group in groups)]
+    return Bucketed(common[0]) if common else Bucketed(groups[0][0], is_one=True)
+
+
+def _recipe(dataset: Dataset, acceleration: Acceleration) -> Recipe:
+    name, kept = TableName(dataset.name), acceleration.retention
+    condition = None
+    if kept is not None and kept.sql:
+        condition = statements.retention_sql(kept.sql, name).condition
+    return Recipe(
+        name,
+        dataset.time_column,
+        dataset.time_format,
+        acceleration.refresh.data_window_s,
+        acceleration.refresh.append_overlap_s or 0.0,
+        acceleration.primary_key,
+        kept.period_s if kept else None,
+        condition,
+        acceleration.sort_by,
+        tuple(
+            term.sql for term in acceleration.partition_by.terms if isinstance(term, ByExpression)
+        ),
+        twice_of(acceleration) == "last",
+    )
+
+
+def _origin(dataset: Dataset, acceleration: Acceleration) -> str:
+    """Tell what a version is of, without the secrets that lead there."""
+    unique = tuple(each.columns for each in acceleration.indexes if each.is_unique)
+    text = repr(
+        (
+            dataset.source,
+            dataset.columns,
+            acceleration.refresh.sql,
+            acceleration.sort_by,
+            acceleration.primary_key,
+            acceleration.partition_by,
+            *((unique,) if unique else ()),
+        )
+    )
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Versions of accelerated datasets in the state store: made, published, read and removed."""

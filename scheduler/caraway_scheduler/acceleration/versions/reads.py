@@ -1,0 +1,110 @@
+"""What long statements still read of superseded versions: nobody removes it before they end.
+
+accelerated-reading/OWNER   the keys of chunks that statements of one process read; expires
+
+Superseded chunks stay for KEPT in any case. A statement that has run for half of that is written
+down, and is written again until it ends. Every scheduler looks there before it removes a chunk. The
+entry of a scheduler that died is gone after KEPT, so a dead reader keeps nothing for long.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import timedelta
+from urllib.parse import quote
+
+from caraway_core.errors import CarawayError
+from caraway_core.ids import TableName
+from caraway_core.protocols.dispatch import ActiveStatement
+from caraway_core.protocols.state import StateStore
+from caraway_core.tables import StoredTable, TableSpec, ViewTable
+from caraway_scheduler.acceleration.versions.freshness import Mentions
+
+logger = logging.getLogger(__name__)
+KEPT = timedelta(seconds=120)
+"""How long a version stays that new statements do not read any more: some may have begun."""
+MOST_KEYS = 50_000
+"""So many keys of one process count, those of its oldest statements first: some 3 MB."""
+_READING = "accelerated-reading/"
+_TRIES = 5
+
+
+def look_s() -> float:
+    """Return how often statements under way are written down, and old chunks are looked for."""
+    return KEPT.total_seconds() / 8
+
+
+class Reads:
+    """What statements of all schedulers read. Methods raise StateAwayError while it is away."""
+
+    def __init__(self, store: StateStore, owner: str) -> None:
+        self._store = store
+        self._key = _READING + quote(owner, safe="")
+        self._revision: int | None = None
+
+    async def keys(self) -> frozenset[str]:
+        """Return the keys that any scheduler has said it reads."""
+        entries = await self._store.scan(_READING)
+        return frozenset(key for entry in entries for key in entry.value.decode().split("\n"))
+
+    async def write(self, keys: Sequence[str]) -> None:
+        """Say what this process reads, in place of what it said before."""
+        if not keys and self._revision is None:
+            return
+        value = "\n".join(keys[:MOST_KEYS]).encode() or None
+        ttl_s = KEPT.total_seconds() if value else None
+        for _ in range(_TRIES):
+            written = await self._store.compare_and_set(
+                self._key, value, expected=self._revision, ttl_s=ttl_s
+            )
+            if written is not None:
+                self._revision = written if value else None
+                return
+            # It has expired, or the answer to an earlier attempt was lost.
+            entry = await self._store.get(self._key)
+            self._revision = entry.revision if entry is not None else None
+            if value is None and entry is None:
+                return
+        raise CarawayError("what statements read could not be written down; it is tried again")
+
+    async def run(self, under_way: Callable[[], Collection[ActiveStatement]]) -> None:
+        """Keep what long statements read until cancelled."""
+        while True:
+            await asyncio.sleep(look_s())
+            try:
+                keys = keys_of(_long(under_way(), asyncio.get_running_loop().time()))
+                if len(keys) > MOST_KEYS:
+                    logger.warning("statements read too many old chunks to keep all of them")
+                await self.write(keys)
+            except CarawayError as exc:
+                logger.warning(
+                    "what statements read is written down later", extra={"cause": exc.message}
+                )
+
+
+def _long(statements: Iterable[ActiveStatement], now_s: float) -> list[ActiveStatement]:
+    before_s = now_s - KEPT.total_seconds() / 2
+    found = [each for each in statements if each.since_s <= before_s]
+    return sorted(found, key=lambda each: each.since_s)
+
+
+def keys_of(statements: Iterable[ActiveStatement]) -> list[str]:
+    """Return the keys of all chunks that statements may read, each once, in their order."""
+    mentions: dict[int, Mentions] = {}
+    keys: dict[str, None] = {}
+    for statement in statements:
+        for tables in statement.catalogs:
+            known = mentions.get(id(tables)) or mentions.setdefault(id(tables), _mentions(tables))
+            for name in sorted(known.of(statement.sql)):
+                table = tables[name]
+                if isinstance(table, StoredTable):
+                    log = statement.logs.get(table.key, ())
+                    keys.update(dict.fromkeys(each.key or table.key for each in table.chunks))
+                    keys.update(dict.fromkeys(each.chunk.key for each in log))
+    return list(keys)
+
+
+def _mentions(tables: Mapping[TableName, TableSpec]) -> Mentions:
+    stored = [name for name, each in tables.items() if isinstance(each, StoredTable)]
+    views = {name: each.sql for name, each in tables.items() if isinstance(each, ViewTable)}
+    return Mentions(stored, views)

@@ -1,0 +1,161 @@
+"""How versions of accelerated datasets, and their parts, are written in the state store."""
+
+import base64
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core.changes import LogEntry
+from caraway_core.errors import CarawayError
+from caraway_core.partitions.keys import BucketKey, ByColumn, ByExpression, PartitionBy, Term
+from caraway_core.protocols.results import ChunkInfo
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
+
+_FORMAT = 3
+
+
+def encode(version: DatasetVersion) -> bytes:
+    """Write a version; its parts are named, and written by `encode_part`."""
+    document = {
+        "format": _FORMAT,
+        "number": version.number,
+        "parts": [part.key for part in version.parts],
+        "location": version.location,
+        "made_at": version.made_at.isoformat(),
+        "sql": version.sql,
+        "origin": version.origin,
+        "superseded": [[each.key, each.since.isoformat()] for each in version.superseded],
+        "cut": [term(each) for each in version.cut.terms],
+        "log": [_entry(each) for each in version.log],
+        "position": version.position,
+        "live_rows": version.live_rows,
+        "requests": list(version.requests),
+        "pending": version.pending,
+        "request_pages": version.request_pages,
+    }
+    return _text(document)
+
+
+def part_keys(stored: bytes) -> tuple[str, ...]:
+    """Return what a written version is made of.
+
+    Raises:
+        CarawayError: it cannot be read.
+    """
+    return tuple(_read(stored)["parts"])
+
+
+def location(stored: bytes) -> str:
+    """Return where the chunks of a written version lie.
+
+    Raises:
+        CarawayError: it cannot be read.
+    """
+    return str(_read(stored)["location"])
+
+
+def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
+    """Read a version that is made of these parts.
+
+    Raises:
+        CarawayError: it cannot be read.
+    """
+    document = _read(stored)
+    try:
+        return DatasetVersion(
+            document["number"],
+            tuple(parts[key] for key in document["parts"]),
+            document["location"],
+            datetime.fromisoformat(document["made_at"]),
+            document["sql"],
+            document["origin"],
+            tuple(
+                Superseded(key, datetime.fromisoformat(since))
+                for key, since in document["superseded"]
+            ),
+            PartitionBy(tuple(map(read_term, document["cut"]))),
+            tuple(map(_read_entry, document["log"])),
+            document["position"],
+            document["live_rows"],
+            tuple(document["requests"]),
+            document.get("request_pages", 0),
+            document["pending"],
+        )
+    except (ValueError, KeyError, TypeError) as exc:
+        raise _damaged(exc) from exc
+
+
+def encode_part(part: VersionPart) -> bytes:
+    schema = base64.b64encode(part.schema.serialize()).decode()
+    return _text({"schema": schema, "chunks": [_chunk(each) for each in part.chunks]})
+
+
+def decode_part(key: str, stored: bytes) -> VersionPart:
+    """Read a part.
+
+    Raises:
+        CarawayError: it cannot be read.
+    """
+    try:
+        document = json.loads(stored)
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(document["schema"])))
+        return VersionPart(key, schema, tuple(ChunkInfo(*each) for each in document["chunks"]))
+    except (ValueError, KeyError, TypeError, pa.ArrowException) as exc:
+        raise _damaged(exc) from exc
+
+
+def _read(stored: bytes) -> Any:
+    try:
+        document = json.loads(stored)
+        if document["format"] > _FORMAT:
+            raise CarawayError(
+                "a newer version of Caraway made this version of an accelerated dataset; run that"
+            )
+    except (ValueError, KeyError, TypeError) as exc:
+        raise _damaged(exc) from exc
+    return document
+
+
+def _chunk(chunk: ChunkInfo) -> list[Any]:
+    fields = [chunk.index, chunk.row_count, chunk.size_bytes, chunk.sha256]
+    if chunk.partition or chunk.key or chunk.home:
+        fields += [chunk.partition, chunk.key, chunk.home]
+    return fields
+
+
+def _entry(entry: LogEntry) -> list[Any]:
+    return [_chunk(entry.chunk), entry.made_ms, list(entry.requests)]
+
+
+def _read_entry(written: list[Any]) -> LogEntry:
+    chunk, made_ms, requests = written
+    return LogEntry(ChunkInfo(*chunk), made_ms, tuple(requests))
+
+
+def term(written: Term) -> list[Any]:
+    """Write what parts rows; `read_term` reads it."""
+    match written:
+        case BucketKey(count, column, name):
+            return ["bucket", column, name, count]
+        case ByColumn(column, name):
+            return ["column", column, name]
+        case ByExpression(sql, name):
+            return ["expression", sql, name]
+
+
+def read_term(written: list[Any]) -> Term:
+    kind, text, name, *more = written
+    if kind == "bucket":
+        return BucketKey(more[0], text, name)
+    return ByColumn(text, name) if kind == "column" else ByExpression(text, name)
+
+
+def _text(document: object) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _damaged(exc: Exception) -> CarawayError:
+    return CarawayError(f"the version of an accelerated dataset is damaged: {exc}")

@@ -1,0 +1,8 @@
+"""The shape that the specification gives to the errors of each family of routes."""
+
+from caraway_serving.failures import ErrorShapes
+
+SHAPES = ErrorShapes(
+    as_error=("/v1/catalogs", "/v1/cluster/", "/v1/queries", "/internal/", "/v1/sql/"),
+    as_message=("/v1/datasets/",),
+)

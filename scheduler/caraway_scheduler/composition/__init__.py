@@ -1,0 +1,1 @@
+"""Builds a scheduler from its manifest, starts it, reloads it and stops it."""

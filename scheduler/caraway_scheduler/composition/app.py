@@ -1,0 +1,153 @@
+"""The two ASGI applications: the API, and the metrics port's page and probes."""
+
+import functools
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.middleware.cors import CORSMiddleware
+from starlette.responses import Response
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from caraway_scheduler.api import (
+    acceleration,
+    catalogs,
+    cdc,
+    cluster,
+    datasets,
+    description,
+    health,
+    pods,
+    status,
+)
+from caraway_scheduler.api.error_shapes import SHAPES
+from caraway_scheduler.api.internal import routes as internal
+from caraway_scheduler.api.queries import routes as queries
+from caraway_scheduler.api.sql import routes as sql
+from caraway_scheduler.services import Services
+from caraway_serving import failures
+from caraway_serving.gates.access import AccessGate
+from caraway_serving.gates.bounds import BodyGate
+from caraway_serving.gates.limiting import LimitGate
+from caraway_serving.gates.observing import ObservationGate
+from caraway_serving.gates.stopping import StopGate
+from caraway_serving.room import BodyMemory
+
+API_VERSION = "2.0.0-unstable"
+ROUTERS: tuple[APIRouter, ...] = (
+    sql.router,  # First: routers are asked in turn, and this one is asked most.
+    queries.router,
+    health.router,
+    datasets.router,
+    acceleration.router,
+    cdc.router,
+    catalogs.router,
+    pods.router,
+    cluster.router,
+    status.router,
+)
+_DESCRIPTION = (
+    "One endpoint for SQL over a company's data. Where keys are configured, every `/v1` route "
+    "takes one as `X-API-Key` or `Authorization: Bearer`."
+)
+_CORS_METHODS = ["GET", "POST", "PATCH", "DELETE", "OPTIONS"]
+_CORS_HEADERS = ["accept", "content-type", "authorization", "x-api-key", "cache-control",
+                 "idempotency-key", "mcp-session-id", "mcp-protocol-version"]  # fmt: skip
+_CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "x-query-id", "x-trace-id",
+                 "retry-after"]  # fmt: skip
+
+
+def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGIApp:
+    """Return the application of the API's port; `cors_origins` None leaves CORS off."""
+    api = build_fastapi(services)
+    app: ASGIApp = BodyGate(
+        api, services.max_body_bytes, BodyMemory(services.body_memory_bytes), SHAPES
+    )
+    app = LimitGate(app, services.limits, services.tallies, SHAPES)
+    app = AccessGate(app, services.keyring)
+    app = StopGate(app, lambda: services.is_stopping, SHAPES)
+    if cors_origins is not None:
+        app = CORSMiddleware(
+            app,
+            allow_origins=cors_origins,
+            allow_methods=_CORS_METHODS,
+            allow_headers=_CORS_HEADERS,
+            expose_headers=_CORS_EXPOSED,
+        )
+    return ObservationGate(app, services.tallies)
+
+
+def build_fastapi(services: Services) -> FastAPI:
+    """Return the routes without the gates in front of them."""
+    api = _fastapi(title="Caraway runtime", description=_DESCRIPTION)
+    api.state.services = services
+    api.state.routes = [route for router in ROUTERS for route in router.routes]
+    for router in ROUTERS:
+        api.include_router(router)
+    _add_documentation(api, secured=services.keyring is not None)
+    return api
+
+
+def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
+    """Return the application of the metrics port: no keys, so that probes need none.
+
+    What operators of a cluster do there needs the cluster's token.
+    """
+    app = _fastapi(title="Caraway metrics", description="Metrics and probes.", openapi_url=None)
+    app.state.services = services
+    app.include_router(health.router)
+    if services.operating is not None:
+        app.include_router(internal.router)
+    add_metrics(app, services, prefix)
+
+    return StopGate(app, lambda: services.is_stopping, SHAPES)
+
+
+def add_metrics(app: FastAPI, services: Services, prefix: str) -> None:
+    """Serve `/metrics`; what renders it is imported by the first scrape, not by the start."""
+
+    @functools.cache
+    def page() -> Callable[[], Response]:
+        from caraway_scheduler.metrics import rendering as metrics
+
+        registry = metrics.registry(services, prefix)
+        return lambda: Response(metrics.render(registry), media_type=metrics.CONTENT_TYPE)
+
+    @app.get("/metrics")
+    async def scrape() -> Response:
+        return page()()
+
+
+def _fastapi(**settings: Any) -> FastAPI:
+    app = FastAPI(
+        version=API_VERSION,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        docs_url=None,
+        redoc_url=None,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
+        **settings,
+    )
+    failures.install(app, SHAPES)
+    return app
+
+
+def _add_documentation(api: FastAPI, secured: bool) -> None:
+    """Serve the API's page from files of a package: it works without a way to the internet."""
+    folder = resources.files("fastapi_offline") / "static"
+    api.mount("/docs/assets", StaticFiles(directory=str(folder)), name="assets")
+
+    @api.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        return get_swagger_ui_html(
+            openapi_url="/openapi.json",
+            title="Caraway API",
+            swagger_js_url="/docs/assets/swagger-ui-bundle.js",
+            swagger_css_url="/docs/assets/swagger-ui.css",
+            swagger_favicon_url="/docs/assets/favicon.png",
+        )
+
+    derive = api.openapi
+    api.openapi = lambda: description.complete(derive(), secured=secured)  # type: ignore[method-assign] # the documented way to extend it

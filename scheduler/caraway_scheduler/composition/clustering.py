@@ -1,0 +1,122 @@
+"""A scheduler joins its cluster: its own Ray node, the fleet, the store, and who is there."""
+
+import asyncio
+import logging
+import shutil
+import uuid
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from caraway_core import ray_nodes, registry
+from caraway_core.backoff import Backoff, Delays
+from caraway_core.data_directory import DataDirectory
+from caraway_core.errors import CarawayError
+from caraway_core.manifest import memory
+from caraway_core.protocols.fleet import Fleet
+from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
+from caraway_core.settings import JoinOptions, SchedulerOptions
+from caraway_engine.execution.settings import EngineSettings
+from caraway_engine.stages import Policy
+from caraway_scheduler.composition import state
+from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.dispatch.cluster import ClusterDispatch
+from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
+from caraway_scheduler.dispatch.memory_owner import MemoryOwner
+from caraway_scheduler.dispatch.tallies import DispatchTallies
+from caraway_scheduler.membership import Membership
+from caraway_scheduler.services import Operating
+
+logger = logging.getLogger(__name__)
+_JOIN_ATTEMPTS = 10
+_DELAYS = Delays(1.0, 5.0)
+_STORE_SHARE = "20%"
+_SHM_SHARE = 0.5
+
+
+async def join(
+    options: SchedulerOptions,
+    engine: EngineSettings,
+    policy: Policy,
+    data: DataDirectory,
+    stack: AsyncExitStack,
+    engines: object = None,
+) -> Backend:
+    """Join; the stack leaves again. `engines` starts engine processes, if that was begun before.
+
+    Raises:
+        CarawayError: the head does not answer for long, or the state store cannot be used.
+    """
+    store = await state.opened(options.state, data.path / state.STATE_FILE, stack)
+    node = await _start_node(options.join, data.path / "ray")
+    stack.push_async_callback(node.stop)
+    fleet_class = registry.load("fleet", registry.FLEETS, "ray")
+    fleet: Fleet = await fleet_class.join(
+        options.join.head, options.join.node_ip, ray_nodes.environment(options.join.token_file)
+    )
+    scheduler_id = options.scheduler_id or data.node_id
+    membership = Membership(fleet, store, scheduler_id)
+    local = registry.load("executor", registry.EXECUTORS, "scheduler")(engine, engines)
+    tallies = DispatchTallies()
+    dispatch = ClusterDispatch(
+        fleet,
+        membership,
+        local,
+        # A process counts the versions of its catalog from 1: after a restart it is another one.
+        f"{scheduler_id}/{uuid.uuid4().hex[:8]}",
+        tallies,
+        MemoryOwner(store),
+        policy,
+        OwnFiles(data.cache),
+    )
+    stack.push_async_callback(dispatch.aclose)
+    return Backend(
+        dispatch,
+        is_scheduler=True,
+        keepers=(membership.run, dispatch.warmer.run, lambda: _watch(node)),
+        tallies=tallies,
+        scheduler_count=lambda: membership.scheduler_count,
+        record_work=dispatch.record_work,
+        report_failures=lambda report: setattr(membership, "on_failed", report),
+        scheduler_id=scheduler_id,
+        state=store,
+        is_shared=options.state is not None,
+        engines=local.report,
+        operating=Operating(membership, ray_nodes.read_token(options.join.token_file)),
+    )
+
+
+async def _start_node(join: JoinOptions, folder: Path) -> RayNode:
+    """Start a node without cores: nothing is ever placed beside a scheduler."""
+    options = NodeOptions(
+        head=join.head,
+        joins=True,
+        node_ip=join.node_ip,
+        cores=0,
+        object_store_bytes=join.object_store_bytes or _object_store_bytes(),
+        folder=folder,
+        token_file=join.token_file,
+    )
+    again = Backoff(_DELAYS)
+    for attempt in range(1, _JOIN_ATTEMPTS + 1):
+        try:
+            return await RayNode.start(options)
+        except NodeFailedError as exc:
+            if attempt == _JOIN_ATTEMPTS:
+                raise
+            logger.warning("cannot join yet", extra={"head": str(join.head), "cause": exc.message})
+            await asyncio.sleep(again.failed())
+    raise AssertionError("unreachable")
+
+
+async def _watch(node: RayNode) -> None:
+    """End the scheduler with its node: without it no executor can be reached any more."""
+    code = await node.wait()
+    raise CarawayError(
+        f"the scheduler's Ray node ended with exit code {code}; what it printed is in "
+        f"{node.output}; start the scheduler again"
+    )
+
+
+def _object_store_bytes() -> int:
+    room = shutil.disk_usage("/dev/shm").free if Path("/dev/shm").is_dir() else 0
+    return min(memory.limit_bytes(_STORE_SHARE), int(room * _SHM_SHARE))

@@ -1,0 +1,78 @@
+"""What `caraway run` and `caraway validate` do, behind their flags."""
+
+import asyncio
+import functools
+import sys
+from pathlib import Path
+
+import uvloop
+
+from caraway_core import exiting, logs, ray_nodes, registry
+from caraway_core import manifest as manifests
+from caraway_core.data_directory import DataDirectory
+from caraway_core.settings import RunOptions, SchedulerOptions
+
+
+def run(options: RunOptions) -> int:
+    """Serve a manifest until SIGTERM or SIGINT; returns the exit code.
+
+    Raises:
+        CarawayError: it cannot start.
+    """
+    manifest = manifests.load(options.manifest)
+    logs.configure(options.log_format, manifest.runtime.output_level or "info")
+    # It imports the engine while this process imports the API.
+    engines = registry.load("engine", registry.ENGINES, "fork-server")()
+    from caraway_scheduler.composition.runtime import Runtime
+
+    async def serve() -> None:
+        with DataDirectory(options.data_dir) as data:
+            await Runtime(options, manifest, engines=engines).run(data)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
+    return 0
+
+
+def schedule(options: RunOptions, joining: SchedulerOptions) -> int:
+    """Serve a manifest in a cluster until SIGTERM or SIGINT; returns the exit code.
+
+    Raises:
+        CarawayError: it cannot start, or lost its Ray node.
+    """
+    manifest = manifests.load(options.manifest)
+    ray_nodes.require()
+    ray_nodes.read_token(joining.join.token_file)
+    engines = registry.load("engine", registry.ENGINES, "fork-server")()
+    from caraway_scheduler.composition.runtime import Runtime
+
+    async def serve() -> None:
+        # It announces on standard output, which Ray uses as well from here on.
+        runtime = Runtime(options, manifest, joining, engines)
+        runtime.bound_end = functools.partial(exiting.bound, head=joining.join.head)
+        with (
+            DataDirectory(options.data_dir) as data,
+            ray_nodes.diverted(data.path / "ray" / "driver.log") as stderr,
+        ):
+            level = manifest.runtime.output_level or "info"
+            logs.configure(options.log_format, level, stderr)
+            await runtime.run(data)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve())
+    return 0
+
+
+def validate(path: Path) -> int:
+    """Check a manifest and say what is in it.
+
+    Raises:
+        ManifestError: with everything that is wrong.
+    """
+    manifest = manifests.load(path, checks_params=True)
+    for notice in manifest.notices:
+        print(f"note: {notice}", file=sys.stderr)
+    print(
+        f"{manifest.path}: valid ({len(manifest.datasets)} datasets, {len(manifest.views)} views)"
+    )
+    return 0

@@ -1,0 +1,309 @@
+"""One standalone runtime from start to stop."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+from caraway_core import exiting, ready_pipe, tasks
+from caraway_core import manifest as manifests
+from caraway_core.data_directory import DataDirectory
+from caraway_core.errors import CarawayError
+from caraway_core.manifest import Manifest, SecretResolver
+from caraway_core.settings import Address, RunOptions, SchedulerOptions
+from caraway_scheduler.composition import app, assembly
+from caraway_scheduler.composition.announcing import Announcer
+from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition.limits_file import LimitsFile
+from caraway_scheduler.composition.reloading import Reloader
+from caraway_scheduler.jobs.opening import Jobs
+from caraway_scheduler.services import Services
+from caraway_serving import listeners
+from caraway_serving.listeners import HttpServer
+from caraway_serving.tallies import ApiTallies
+from caraway_serving.tls import Certificate
+
+if TYPE_CHECKING:
+    # Its gRPC stack is slow to load.
+    from caraway_scheduler.flight import FlightEndpoint
+
+logger = logging.getLogger(__name__)
+_CERTIFICATE_CHECK_S = 2.0
+_FLIGHT_STOP_S = 2.0
+_END_S = 15.0
+_ALONE_S = 4.0
+"""How long the end may take once nothing is to be waited for, with the head and without."""
+
+
+class Runtime:
+    """A process that serves one manifest until a signal ends it, alone or in a cluster."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        manifest: Manifest,
+        joining: SchedulerOptions | None = None,
+        engines: object = None,
+    ) -> None:
+        """Take what starts engine processes, if that was begun before."""
+        self._engines = engines
+        self._options = options
+        self._joining = joining
+        self._manifest = manifest
+        self._announcer = Announcer(sys.stdout if options.log_format == "text" else None)
+        self._servers: list[HttpServer] = []
+        self._flight: FlightEndpoint | None = None
+        self.bound_end: Callable[[float], object] = lambda _within_s: None
+        """Ends the process after so long; not where it is somebody else's."""
+        self._stop_requested = asyncio.Event()
+        self._reload_requested = asyncio.Event()
+
+    async def run(self, data: DataDirectory) -> None:
+        """Serve. Returns after everything that was begun has been ended.
+
+        Raises:
+            CarawayError: it cannot start.
+        """
+        settings = self._manifest.runtime
+        tallies = ApiTallies()
+        secrets = self._read_secrets(tallies)
+        certificate = assembly.certificate(settings, secrets, data.path)
+        async with AsyncExitStack() as stack:
+            sockets = [
+                stack.enter_context(listeners.bind(self._options.http, "--http")),
+                stack.enter_context(listeners.bind(self._options.metrics, "--metrics")),
+            ]
+            # Also here: the first process of a container is sent no signal that it does not handle.
+            self._install_signal_handlers()
+            backend = await self._unless_stopped(self._join(data, stack))
+            if backend is None:
+                logger.info("stopped before it was up")
+                return
+            services = assembly.services(self._manifest, secrets, data, tallies, stack, backend)
+            jobs = await assembly.jobs(self._manifest, secrets, data, services, stack, backend)
+            limits = None
+            if self._options.limits_file is not None:
+                limits = LimitsFile(self._options.limits_file, services)
+                await limits.look()
+            context = certificate.context if certificate else None
+            self._servers = [
+                HttpServer(
+                    app.build_api(services, assembly.cors_origins(settings)),
+                    context,
+                    most_connections=settings.http.max_connections,
+                ),
+                HttpServer(app.build_metrics(services, settings.telemetry.metric_prefix)),
+            ]
+            # After Ray was joined, whose own handler ends the process 3 s after a SIGTERM.
+            self._install_signal_handlers()
+            try:
+                async with asyncio.TaskGroup() as group:
+                    serving = self._begin_serving(group, sockets)
+                    keepers = self._begin_keeping(group, services, certificate)
+                    assert services.accelerations is not None
+                    keeping = [*backend.keepers, jobs.run, services.accelerations.run]
+                    if limits is not None:
+                        keeping.append(limits.run)
+                    keepers += [group.create_task(keep()) for keep in keeping]
+                    await self._start(services, secrets, certificate, sockets, stack)
+                    jobs.begin()
+                    reloader = Reloader(self._manifest, services, self._reload_requested)
+                    keepers.append(group.create_task(reloader.run(self._options.watch)))
+                    await self._stop_requested.wait()
+                    await self._stop(services, jobs)
+                    for keeper in keepers:
+                        keeper.cancel()
+                    await asyncio.wait(serving)
+            except BaseExceptionGroup as failed:
+                known, others = failed.split(CarawayError)
+                if known is None:
+                    raise
+                if others is not None:
+                    logger.error("more than one thing failed", exc_info=others)
+                raise _first(known) from None
+
+    async def _join(self, data: DataDirectory, stack: AsyncExitStack) -> Backend:
+        if self._joining is None:
+            return assembly.standalone(self._manifest, data, stack, self._engines)
+        # Imported here: a process that stands alone needs none of it.
+        from caraway_scheduler.composition import clustering
+
+        engine = assembly.engine(self._manifest, data)
+        policy = assembly.policy(self._manifest.runtime)
+        return await clustering.join(self._joining, engine, policy, data, stack, self._engines)
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, Backend]) -> Backend | None:
+        task = tasks.begin(work)
+        stop = tasks.begin(self._stop_requested.wait())
+        try:
+            await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+            task.cancel()
+            await asyncio.wait((task,))
+            return None
+        finally:
+            stop.cancel()
+
+    def _begin_serving(
+        self, group: asyncio.TaskGroup, sockets: Sequence[socket.socket]
+    ) -> list[asyncio.Task[None]]:
+        return [
+            group.create_task(server.serve(sockets=[listener]))
+            for server, listener in zip(self._servers, sockets, strict=True)
+        ]
+
+    async def _start(
+        self,
+        services: Services,
+        secrets: SecretResolver,
+        certificate: Certificate | None,
+        sockets: Sequence[socket.socket],
+        stack: AsyncExitStack,
+    ) -> None:
+        """Load the datasets, and start Flight beside it; then say that everything is up."""
+        for server in self._servers:
+            await server.is_up.wait()
+        http, metrics = (listeners.bound_address(listener) for listener in sockets)
+        loading = tasks.begin(self._load(services, secrets))
+        try:
+            flight = await self._start_flight(services, certificate, stack)
+        except BaseException:
+            loading.cancel()
+            raise
+        addresses = {"http": http, "flight": flight, "metrics": metrics}
+        endpoints = _name_endpoints(services, addresses, secure=certificate is not None)
+        await loading
+        self._say_ready(services, endpoints)
+        ready_pipe.write(self._options.ready_fd, addresses)
+
+    def _read_secrets(self, tallies: ApiTallies) -> SecretResolver:
+        started = time.perf_counter()
+        resolver = manifests.build_resolver(self._manifest, os.environ)
+        tallies.secrets_load_ms = (time.perf_counter() - started) * 1000
+        return resolver
+
+    async def _start_flight(
+        self, services: Services, certificate: Certificate | None, stack: AsyncExitStack
+    ) -> Address:
+        loop = asyncio.get_running_loop()
+        tls = certificate.pem_files() if certificate else None
+
+        def start() -> tuple[Any, Address]:
+            # Imported here: its gRPC stack is slow to load, and nothing else waits for it.
+            from caraway_scheduler.flight import FlightEndpoint
+
+            endpoint = FlightEndpoint(services, loop, self._options.flight, tls)
+            return endpoint, endpoint.start()
+
+        endpoint, address = await asyncio.to_thread(start)
+        stack.push_async_callback(endpoint.stop, _FLIGHT_STOP_S)
+        self._flight = endpoint
+        return address
+
+    def _begin_keeping(
+        self, group: asyncio.TaskGroup, services: Services, certificate: Certificate | None
+    ) -> list[asyncio.Task[None]]:
+        check_s = self._manifest.runtime.task_history.retention_check_interval_s
+        keepers = [_every(check_s, services.history.prune)]
+        if certificate is not None:
+            keepers.append(_every(_CERTIFICATE_CHECK_S, certificate.reload_if_changed))
+        return [group.create_task(keeper) for keeper in keepers]
+
+    async def _load(self, services: Services, secrets: SecretResolver) -> None:
+        catalog = services.catalog
+        self._announcer.loading(len(self._manifest.datasets), self._manifest.name)
+        for notice in self._manifest.notices:
+            self._announcer.notice(notice)
+        catalog.on_progress = self._announcer.progress
+        await catalog.apply(self._manifest, secrets)
+        stop = tasks.begin(self._stop_requested.wait())
+        settled = tasks.begin(catalog.wait_settled())
+        await asyncio.wait((settled, stop), return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        settled.cancel()
+
+    def _say_ready(self, services: Services, endpoints: dict[str, str]) -> None:
+        datasets = services.catalog.datasets.values()
+        failed = sum(state.error is not None for state in datasets)
+        loading = sum(state.is_being_loaded for state in datasets)
+        for view in services.catalog.views.values():
+            loading += view.status == "initializing"
+            if view.error is not None:
+                failed += 1
+                self._announcer.notice(view.error.message)
+        self._announcer.ready(endpoints, failed, loading)
+        logger.info("runtime is up", extra={**endpoints, "failed": failed})
+
+    async def _stop(self, services: Services, jobs: Jobs) -> None:
+        self._announcer.stopping()
+        under_way = {"active_queries": len(services.queries.active), "jobs": jobs.foreman.running}
+        logger.info("stopping", extra=under_way)
+        for server in self._servers:
+            server.drain()
+        timeout_s = self._manifest.runtime.shutdown_timeout_s
+        ending = self._end_work(services, jobs, timeout_s)
+        if self._joining is None:
+            await ending
+        else:
+            has_head = await exiting.unless_gone(ending, self._joining.join.head)
+            # Ray's calls wait for a head that is gone, and so would Python for their threads.
+            self.bound_end(_END_S if has_head else _ALONE_S)
+        for server in self._servers:
+            server.stop()
+
+    async def _end_work(self, services: Services, jobs: Jobs, timeout_s: float) -> None:
+        await asyncio.gather(
+            services.queries.stop(timeout_s), jobs.stop(timeout_s), self._drain_flight()
+        )
+
+    async def _drain_flight(self) -> None:
+        if self._flight is not None:
+            await self._flight.drain()
+
+    def _install_signal_handlers(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_stop_signal)
+        loop.add_signal_handler(signal.SIGHUP, self._reload_requested.set)
+
+    def _on_stop_signal(self) -> None:
+        if self._stop_requested.is_set():
+            # Asked twice: whoever asks does not want to wait.
+            for server in self._servers:
+                server.stop(now=True)
+        self._stop_requested.set()
+
+
+def _first(failed: BaseException) -> BaseException:
+    """Keepers have tasks of their own, so that what failed may lie in groups within groups."""
+    while isinstance(failed, BaseExceptionGroup):
+        failed = failed.exceptions[0]
+    return failed
+
+
+async def _every(period_s: float, action: Callable[[], object]) -> None:
+    while True:
+        await asyncio.sleep(period_s)
+        action()
+
+
+def _name_endpoints(
+    services: Services, addresses: Mapping[str, Address], *, secure: bool
+) -> dict[str, str]:
+    for connection in services.connections:
+        if connection.name in addresses:
+            connection.endpoint = str(addresses[connection.name])
+            connection.status = "Ready"
+    tls = "+tls" if secure else ""
+    return {
+        "HTTP": f"http{'s' if secure else ''}://{addresses['http']}",
+        "Flight": f"grpc{tls}://{addresses['flight']}",
+        "metrics": f"http://{addresses['metrics']}/metrics",
+    }

@@ -1,0 +1,74 @@
+"""An answer that lies open on an executor, read page by page."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
+
+import pyarrow as pa
+
+from caraway_core import tasks
+from caraway_core.ids import TableName
+from caraway_core.protocols.fleet import AnswerPage
+
+
+class PagedStream:
+    """While the reader works on one page, the next one is on its way; never more than that."""
+
+    def __init__(
+        self,
+        first: AnswerPage,
+        fetch: Callable[[str], Coroutine[Any, Any, AnswerPage]],
+        close: Callable[[str], Awaitable[None]],
+    ) -> None:
+        assert first.schema is not None
+        self.schema: pa.Schema = first.schema
+        self.reads_only_catalog: bool = first.reads_only_catalog
+        self.written: TableName | None = first.written
+        self._fetch = fetch
+        self._close = close
+        self._cursor = None if first.is_last else first.cursor
+        self._batches = deque(first.batches)
+        self._coming: asyncio.Future[AnswerPage] | None = None
+
+    def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
+        return self
+
+    async def __anext__(self) -> pa.RecordBatch:
+        self._ask()
+        while not self._batches:
+            if self._coming is None:
+                raise StopAsyncIteration
+            await self._turn()
+        return self._batches.popleft()
+
+    async def aclose(self) -> None:
+        """Let go of the answer, and of what is open for it on the executor."""
+        self._batches.clear()
+        if self._coming is not None:
+            self._coming.cancel()
+            self._coming = None
+        if self._cursor is not None:
+            cursor, self._cursor = self._cursor, None
+            await self._close(cursor)
+
+    def _ask(self) -> None:
+        if self._coming is None and self._cursor is not None:
+            self._coming = tasks.begin(self._fetch(self._cursor))
+
+    async def _turn(self) -> None:
+        assert self._coming is not None
+        try:
+            page = await self._coming
+        except asyncio.CancelledError:
+            await self.aclose()
+            raise
+        except BaseException:
+            # The executor has closed what failed.
+            self._coming = self._cursor = None
+            raise
+        self._coming = None
+        self._batches.extend(page.batches)
+        if page.is_last:
+            self._cursor = None
+        self._ask()

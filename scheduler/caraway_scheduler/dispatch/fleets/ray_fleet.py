@@ -1,0 +1,351 @@
+"""Executors that are reached over Ray. This is the one module of the scheduler that knows Ray."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+from weakref import WeakValueDictionary
+
+import ray
+from ray import exceptions
+from ray._raylet import Config  # type: ignore[attr-defined]  # compiled
+
+from caraway_core import ray_nodes, tasks
+from caraway_core.changes import Log
+from caraway_core.errors import (
+    CarawayError,
+    ExecutorLostError,
+    PartLostError,
+)
+from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
+from caraway_core.protocols import wire
+from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.fleet import (
+    ANSWER_S,
+    AnswerPage,
+    Description,
+    ExchangePart,
+    Input,
+    OwnFile,
+    Pinned,
+    TableCatalog,
+    Task,
+    TaskOutcome,
+    TaskReport,
+    TaskTable,
+)
+from caraway_core.protocols.wire import PackedPage
+from caraway_core.settings import Address
+from caraway_core.tables import StoredTable
+from caraway_scheduler.dispatch.fleets import own_files
+from caraway_scheduler.dispatch.fleets.paging import PagedStream
+from caraway_scheduler.dispatch.fleets.peers import Peer, got, handles, send, shapes
+from caraway_scheduler.dispatch.fleets.ray_failures import translate
+from caraway_scheduler.dispatch.fleets.waiting import in_thread
+
+logger = logging.getLogger(__name__)
+_JOIN_S = 30.0
+_LEAVE_S = 5.0
+_FETCH_S = 10.0
+_FIND_S = 0.3
+"""Within ANSWER_S, so that executors that are known are asked also while the head is away."""
+_ABANDONED_S = 60.0
+_TOLD_LENGTH = 200
+_DEAD = (
+    exceptions.ActorHandleNotFoundError,
+    exceptions.ActorUnschedulableError,
+    exceptions.NodeDiedError,
+    exceptions.RayActorError,
+)
+
+
+class RayFleet:
+    """Joins Ray as a driver and calls the executors' actors by their names."""
+
+    def __init__(self, *, leaves: bool = False) -> None:
+        self._leaves = leaves
+        self._peers: dict[ExecutorId, Peer] = {}
+        self._files: WeakValueDictionary[str, asyncio.Future[Any]] = WeakValueDictionary()
+        self._finding: asyncio.Future[Mapping[ExecutorId, Any]] | None = None
+        self._is_blind = False
+        self._catalog: tuple[TableCatalog, Any] | None = None
+        self._abandoned = tasks.Tasks()
+        self._calls = 0
+
+    @classmethod
+    async def join(
+        cls, head: Address, node_ip: str | None, variables: Mapping[str, str]
+    ) -> "RayFleet":
+        """Join through the node of that address; its process must be up.
+
+        Raises:
+            CarawayError: the cluster cannot be joined.
+        """
+        os.environ.update(variables)
+        # Ray has read its variables when it was imported.
+        Config.initialize("")
+        arguments = ray_nodes.init_arguments(head, node_ip)
+        try:
+            # In a thread of its own: in the main thread Ray takes over SIGTERM.
+            await asyncio.wait_for(in_thread(partial(ray.init, **arguments), "ray"), _JOIN_S)
+        except (exceptions.RayError, OSError, RuntimeError, ValueError) as exc:
+            raise CarawayError(
+                f"cannot join the Ray cluster at {head}: {exc or 'no answer'}; is `caraway head` "
+                "up, and is the token file the same?"
+            ) from exc
+        return cls(leaves=True)
+
+    async def describe(
+        self, origin: str = "", pinned: Pinned | None = None
+    ) -> Sequence[Description]:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + ANSWER_S
+        await self._find()
+        left_s = max(0.0, until - loop.time())
+        answers = [self._heartbeat(peer, origin, pinned, left_s) for peer in self._peers.values()]
+        return [answer for answer in await asyncio.gather(*answers) if answer is not None]
+
+    async def install(
+        self, executor_id: ExecutorId, catalog: TableCatalog
+    ) -> Mapping[TableName, str]:
+        peer = self._peer(executor_id)
+        if catalog.files:
+            await self._send_files(peer, catalog.files)
+        if self._catalog is None or self._catalog[0] is not catalog:
+            self._catalog = catalog, await asyncio.to_thread(ray.put, catalog)
+        failed: Mapping[TableName, str] = await self._answer(
+            peer, peer.actor.install.remote(self._catalog[1])
+        )
+        return failed
+
+    async def _send_files(self, peer: Peer, files: tuple[OwnFile, ...]) -> None:
+        missing: tuple[OwnFile, ...] = await self._answer(peer, peer.actor.missing.remote(files))
+        for file in missing:
+            # Executors that want a file at once share one object, which goes with the last.
+            putting = self._files.get(file.path)
+            if putting is None:
+                putting = tasks.begin(asyncio.to_thread(_put, file))
+                self._files[file.path] = putting
+            await self._answer(peer, peer.actor.keep.remote(file, await asyncio.shield(putting)))
+
+    async def load(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str],
+        log: Log = (),
+    ) -> int:
+        peer = self._peer(executor_id)
+        rows: int = await self._answer(
+            peer, peer.actor.load.remote(origin, table, spec, chunks, log)
+        )
+        return rows
+
+    async def put_back(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        log: Log = (),
+    ) -> int:
+        peer = self._peer(executor_id)
+        count: int = await self._answer(peer, peer.actor.put_back.remote(origin, table, spec, log))
+        return count
+
+    async def probe(self, executor_id: ExecutorId) -> None:
+        origin = self._catalog[0].origin if self._catalog else ""
+        statement = Statement("SELECT 1", {})
+        stream = await self.execute(executor_id, new_query_id(), statement, origin)
+        await stream.aclose()
+
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
+        peer = self._peer(executor_id)
+        count = task.split.count if task.split else 1
+        method = peer.actor.run.options(num_returns=1 + count)
+        call = self._call(task.query_id)
+        told, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
+        report: TaskReport = await self._work(peer, call, told, inputs)
+        parts = (
+            ExchangePart(table, executor_id, rows, size_bytes)
+            for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
+        )
+        return TaskOutcome(tuple(parts), report.elapsed_ms)
+
+    async def stream(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> BatchStream:
+        peer = self._peer(executor_id)
+        call = self._call(task.query_id)
+        answer = peer.actor.open_task.remote(call, task, shapes(inputs), *handles(inputs))
+        packed = await self._work(peer, call, answer, inputs)
+        return self._paged(peer, call, wire.unpack(packed))
+
+    async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
+        parts = [part for each in inputs for part in each.parts]
+        try:
+            async with asyncio.timeout(_FETCH_S):
+                tables = iter(await asyncio.gather(*(got(part.handle) for part in parts)))
+        except (exceptions.RayError, TimeoutError) as exc:
+            raise PartLostError(f"an exchange of the query is gone: {exc}", None) from exc
+        return [
+            TaskTable(each.name, each.schema, tuple(islice(tables, len(each.parts))))
+            for each in inputs
+        ]
+
+    async def execute(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
+    ) -> BatchStream:
+        peer = self._peer(executor_id)
+        call = self._call(query_id)
+        answer = peer.actor.open.remote(call, query_id, statement, catalog)
+        packed = await self._work(peer, call, answer)
+        return self._paged(peer, call, wire.unpack(packed))
+
+    async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
+        peer = self._peer(executor_id)
+        await self._answer(peer, peer.actor.refuse.remote(reason))
+
+    def lost(self, executor_id: ExecutorId) -> None:
+        peer = self._peers.get(executor_id)
+        if peer is not None:
+            peer.let_go()
+
+    async def aclose(self) -> None:
+        self._abandoned.cancel()
+        for executor_id in list(self._peers):
+            self.lost(executor_id)
+        self._peers.clear()
+        self._catalog = None
+        if not self._leaves:
+            return
+        try:
+            await asyncio.wait_for(in_thread(ray.shutdown, "ray"), _LEAVE_S)
+        except TimeoutError:
+            logger.warning("left Ray without its answer", extra={"after_s": _LEAVE_S})
+
+    async def _find(self) -> None:
+        """Look for executors that are new; when the head is away those that are known stay."""
+        if self._finding is None:
+            self._finding = tasks.begin(in_thread(partial(_find, set(self._peers)), "ray"))
+        done, _ = await asyncio.wait((self._finding,), timeout=_FIND_S)
+        if not done:
+            return
+        finding, self._finding = self._finding, None
+        if (exc := finding.exception()) is not None:
+            if not self._is_blind:
+                cause = str(exc).split("\n")[0][:_TOLD_LENGTH]
+                logger.warning("cannot list executors", extra={"cause": cause})
+            self._is_blind = True
+            return
+        self._is_blind = False
+        loop = asyncio.get_running_loop()
+        for executor_id, actor in finding.result().items():
+            if executor_id not in self._peers:
+                self._peers[executor_id] = Peer(executor_id, actor, loop.create_future())
+
+    async def _heartbeat(
+        self, peer: Peer, origin: str, pinned: Pinned | None, wait_s: float
+    ) -> Description | None:
+        # One question at a time: a process that is stopped would answer all of them at once.
+        # An answer that came after an earlier call had given up is old, and asked for again.
+        try:
+            if peer.asked is None or peer.asked.done():
+                peer.asked = tasks.begin(got(peer.actor.describe.remote(origin, pinned)))
+            done, _ = await asyncio.wait((peer.asked,), timeout=wait_s)
+            return peer.asked.result() if done else None
+        except exceptions.RayError as exc:
+            self._forget_if_dead(peer, exc)
+        except Exception as exc:
+            # Ray gives out a handle without methods where it cannot load the class of an actor.
+            # The others are heard all the same, and this one is looked for again.
+            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:_TOLD_LENGTH]}
+            logger.warning("executor cannot be asked", extra=extra)
+            self._forget(peer)
+        return None
+
+    def _peer(self, executor_id: ExecutorId) -> Peer:
+        peer = self._peers.get(executor_id)
+        if peer is None:
+            raise ExecutorLostError(executor_id, "it is not in the cluster")
+        return peer
+
+    def _call(self, query_id: QueryId) -> str:
+        """Name a call, so that it can be cancelled alone: its query may be tried again already."""
+        self._calls += 1
+        return f"{query_id}/{self._calls}"
+
+    def _paged(self, peer: Peer, call: str, first: AnswerPage) -> PagedStream:
+        async def fetch(cursor: str) -> AnswerPage:
+            return wire.unpack(await self._work(peer, call, peer.actor.next.remote(cursor)))
+
+        async def close(cursor: str) -> None:
+            send(peer.actor.close, cursor)
+
+        return PagedStream(first, fetch, close)
+
+    async def _work(self, peer: Peer, call: str, answer: Any, inputs: Sequence[Input] = ()) -> Any:
+        try:
+            return await self._answer(peer, answer, inputs)
+        except asyncio.CancelledError:
+            send(peer.actor.cancel, call)
+            self._abandoned.spawn(self._see_off(peer, answer), "close an abandoned answer")
+            raise
+
+    async def _answer(self, peer: Peer, answer: Any, inputs: Sequence[Input] = ()) -> Any:
+        answered = tasks.begin(got(answer))
+        try:
+            await asyncio.wait((answered, peer.gone), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            answered.cancel()
+        if not answered.done():
+            raise ExecutorLostError(peer.executor_id, "it does not answer any more")
+        try:
+            return answered.result()
+        except exceptions.RayError as exc:
+            self._forget_if_dead(peer, exc)
+            raise translate(exc, peer.executor_id, inputs) from exc
+
+    async def _see_off(self, peer: Peer, answer: Any) -> None:
+        """Close what a cancelled call may yet have opened."""
+        try:
+            opened = await asyncio.wait_for(self._answer(peer, answer), _ABANDONED_S)
+        except (CarawayError, TimeoutError):
+            return
+        if isinstance(opened, PackedPage) and not opened.is_last:
+            send(peer.actor.close, opened.cursor)
+
+    def _forget_if_dead(self, peer: Peer, exc: exceptions.RayError) -> None:
+        # An actor that is only unavailable restarts under the same handle; any other is looked
+        # for anew by its name.
+        is_dead = isinstance(exc, _DEAD) and not isinstance(exc, exceptions.ActorUnavailableError)
+        if is_dead:
+            self._forget(peer)
+
+    def _forget(self, peer: Peer) -> None:
+        if self._peers.get(peer.executor_id) is peer:
+            del self._peers[peer.executor_id]
+            peer.let_go()
+
+
+def _put(file: OwnFile) -> Any:
+    return ray.put(own_files.content(file))
+
+
+def _find(known: set[ExecutorId]) -> Mapping[ExecutorId, Any]:
+    found = {}
+    for name in ray.util.list_named_actors():
+        executor_id = ray_nodes.executor_of(name)
+        if executor_id is not None and executor_id not in known:
+            try:
+                found[executor_id] = ray.get_actor(name)
+            except ValueError:
+                continue  # It has ended since it was listed.
+    return found

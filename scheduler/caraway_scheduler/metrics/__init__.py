@@ -1,0 +1,1 @@
+"""The metrics page: families of metrics read from state at scrape time."""

@@ -1,0 +1,68 @@
+"""Turns errors into HTTP answers: one status for each kind, in the body of the route family."""
+
+from collections.abc import Callable, Mapping
+
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from caraway_core import outcomes
+from caraway_core.errors import CarawayError
+from caraway_core.outcomes import FailureKind
+
+STATUS: Mapping[FailureKind, int] = {
+    FailureKind.INVALID: 400,
+    FailureKind.FORBIDDEN: 403,
+    FailureKind.NOT_FOUND: 404,
+    FailureKind.CONFLICT: 422,
+    FailureKind.TIMED_OUT: 504,
+    FailureKind.CANCELLED: 499,
+    FailureKind.OVERLOADED: 429,
+    FailureKind.UNAVAILABLE: 503,
+    FailureKind.FULL: 507,
+    FailureKind.INTERNAL: 500,
+}
+CLIENT_GONE = Response(status_code=499)
+"""Nobody reads it; the metrics count it."""
+
+
+class RefusedRequestError(Exception):
+    """A request that is refused before it becomes work; `status` is the HTTP answer."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.headers = dict(headers or {})
+
+
+Failure = CarawayError | RefusedRequestError
+Answer = Callable[[Failure], Response]
+
+
+def status(exc: Failure) -> int:
+    return exc.status if isinstance(exc, RefusedRequestError) else STATUS[outcomes.of(exc).kind]
+
+
+def words(exc: Failure) -> str:
+    return exc.message if isinstance(exc, RefusedRequestError) else outcomes.words(exc)
+
+
+def headers(exc: Failure) -> dict[str, str]:
+    if isinstance(exc, RefusedRequestError):
+        return exc.headers
+    wait_s = outcomes.retry_after_s(exc)
+    return {} if wait_s is None else {"retry-after": str(wait_s)}
+
+
+def as_text(exc: Failure) -> Response:
+    """Answer in plain text, as the SQL routes do."""
+    return PlainTextResponse(words(exc), status(exc), headers(exc))
+
+
+def as_error(exc: Failure, **fields: str) -> Response:
+    """Answer with `{"error": ...}`, and further fields if there are any."""
+    return JSONResponse({"error": words(exc), **fields}, status(exc), headers(exc))
+
+
+def as_message(exc: Failure) -> Response:
+    """Answer with `{"message": ...}`, as the routes of one dataset do."""
+    return JSONResponse({"message": words(exc)}, status(exc), headers(exc))

@@ -1,0 +1,86 @@
+"""Answers what no route answers itself: wrong parameters, unknown routes, our own faults."""
+
+import logging
+from dataclasses import dataclass
+from typing import cast
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Route
+
+from caraway_serving import errors, scopes
+from caraway_serving.errors import RefusedRequestError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorShapes:
+    """The shape of the errors of each route, by the prefix of its path; plain text elsewhere."""
+
+    as_error: tuple[str, ...] = ()
+    as_message: tuple[str, ...] = ()
+
+    def of(self, path: str) -> errors.Answer:
+        """Return how the errors of a route are worded."""
+        if path.startswith(self.as_error):
+            return errors.as_error
+        return errors.as_message if path.startswith(self.as_message) else errors.as_text
+
+    def answer(self, path: str, exc: RefusedRequestError) -> Response:
+        """Answer a refusal in the shape of the route."""
+        return self.of(path)(exc)
+
+
+def install(app: FastAPI, shapes: ErrorShapes) -> None:
+    """Give every such error the shape of its route."""
+    app.state.error_shapes = shapes
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, _failed)
+
+
+async def _invalid(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, RequestValidationError)
+    problems = [
+        f"{error['loc'][0]} parameter '{error['loc'][-1]}': {error['msg']}"
+        for error in exc.errors()
+    ]
+    return _worded(request, 400, "; ".join(problems))
+
+
+async def _refused(request: Request, exc: Exception) -> Response:
+    assert isinstance(exc, HTTPException)
+    what = f"{request.method} {request.url.path}"
+    headers = dict(exc.headers or {})
+    if exc.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    words = {
+        404: f"no route {what}; GET /openapi.json lists the routes",
+        405: f"{what} is not allowed; use {headers.get('Allow')}",
+    }
+    response = _worded(request, exc.status_code, words.get(exc.status_code, str(exc.detail)))
+    response.headers.update(headers)
+    return response
+
+
+def _methods(request: Request) -> list[str]:
+    """Return the methods of a path; several routes may share one."""
+    found = set[str]()
+    for route in getattr(request.app.state, "routes", request.app.routes):
+        if isinstance(route, Route) and route.path_regex.match(request.scope["path"]):
+            found |= route.methods or set()
+    return sorted(found)
+
+
+async def _failed(request: Request, exc: Exception) -> Response:
+    trace = scopes.span(request).trace_id
+    logger.error("request failed", exc_info=exc, extra={"path": request.url.path})
+    return _worded(request, 500, f"internal error; the log has the cause under trace id {trace}")
+
+
+def _worded(request: Request, status: int, message: str) -> Response:
+    shapes = cast(ErrorShapes, request.app.state.error_shapes)
+    return shapes.answer(request.url.path, RefusedRequestError(status, message))

@@ -1,0 +1,34 @@
+"""Asks for a key where keys are configured, and notes who came in."""
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from caraway_serving.access import ANONYMOUS, Keyring, presented_key
+from caraway_serving.scopes import PRINCIPAL
+
+_UNAUTHORIZED = PlainTextResponse(
+    "Unauthorized", 401, {"WWW-Authenticate": 'Bearer realm="caraway", ApiKey header="X-API-Key"'}
+)
+
+
+class AccessGate:
+    """Every `/v1` route needs a key if there are keys; what is outside `/v1` never does."""
+
+    def __init__(self, app: ASGIApp, keyring: Keyring | None) -> None:
+        self._app = app
+        self._keyring = keyring
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].startswith("/v1"):
+            principal = ANONYMOUS
+            if self._keyring is not None:
+                headers = Headers(scope=scope)
+                key = presented_key(headers.get("x-api-key"), headers.get("authorization"))
+                found = self._keyring.find(key) if key else None
+                if found is None:
+                    await _UNAUTHORIZED(scope, receive, send)
+                    return
+                principal = found
+            scope[PRINCIPAL] = principal
+        await self._app(scope, receive, send)

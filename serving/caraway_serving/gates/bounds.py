@@ -1,0 +1,39 @@
+"""Bounds bodies: one alone before it is read, and all of them together while they are in memory."""
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from caraway_serving import bodies
+from caraway_serving.failures import ErrorShapes
+from caraway_serving.room import BodyMemory, Lease
+from caraway_serving.scopes import LEASE
+
+_PROBE_BYTES = 128 * 1024
+_PROBES = ("/health", "/v1/ready")
+
+
+class BodyGate:
+    """Probes take next to nothing, other routes what the settings say."""
+
+    def __init__(
+        self, app: ASGIApp, limit_bytes: int, room: BodyMemory, shapes: ErrorShapes
+    ) -> None:
+        self._app = app
+        self._shapes = shapes
+        self._limit_bytes = limit_bytes
+        self._room = room
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        limit = _PROBE_BYTES if scope["path"] in _PROBES else self._limit_bytes
+        declared = Headers(scope=scope).get("content-length", "")
+        if declared.isdigit() and int(declared) > limit:
+            await self._shapes.answer(scope["path"], bodies.too_large(limit))(scope, receive, send)
+            return
+        lease = scope[LEASE] = Lease(self._room)
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            lease.end()

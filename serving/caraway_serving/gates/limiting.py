@@ -1,0 +1,66 @@
+"""Turns requests away that are too many, and ends those that take too long."""
+
+import asyncio
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from caraway_serving import limits
+from caraway_serving.errors import RefusedRequestError
+from caraway_serving.failures import ErrorShapes
+from caraway_serving.limits import InForce
+from caraway_serving.tallies import ApiTallies
+
+_NEVER = ("/health", "/v1/ready")
+
+
+class LimitGate:
+    """Behind the keys: whoever has none cannot use up what those who have one may do."""
+
+    def __init__(
+        self, app: ASGIApp, in_force: InForce, tallies: ApiTallies, shapes: ErrorShapes
+    ) -> None:
+        self._app = app
+        self._shapes = shapes
+        self._in_force = in_force
+        self._tallies = tallies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] in _NEVER:
+            await self._app(scope, receive, send)
+            return
+        bucket = self._in_force.bucket
+        if wait_s := bucket.take():
+            self._tallies.limited_requests["api_rps",] += 1
+            text, wait = limits.too_many(bucket.rate or 0), limits.retry_after(wait_s)
+            refusal = RefusedRequestError(429, text, {"retry-after": wait})
+            await self._shapes.answer(scope["path"], refusal)(scope, receive, send)
+            return
+        timeout_s = self._in_force.request_timeout_s
+        if timeout_s is None:
+            await self._app(scope, receive, send)
+        else:
+            await self._timed(timeout_s, scope, receive, send)
+
+    async def _timed(self, timeout_s: float, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            async with asyncio.timeout(timeout_s) as deadline:
+                await self._app(scope, receive, watched)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            self._tallies.limited_requests["request_timeout_secs",] += 1
+            if has_begun:
+                return  # The server breaks an answer off that ends without its end.
+            text = (
+                f"the request took longer than the {timeout_s:g} s that the limit "
+                "request_timeout_secs allows; ask for less, or submit it to /v1/queries"
+            )
+            refusal = RefusedRequestError(504, text)
+            await self._shapes.answer(scope["path"], refusal)(scope, receive, send)

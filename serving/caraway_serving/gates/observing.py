@@ -1,0 +1,60 @@
+"""Gives each request a span, and counts and times it by its route."""
+
+import logging
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from caraway_core.logs import trace_id
+from caraway_serving import spans
+from caraway_serving.scopes import SPAN
+from caraway_serving.tallies import ApiTallies
+
+logger = logging.getLogger(__name__)
+
+
+class ObservationGate:
+    """Outermost, so that refusals are seen too."""
+
+    def __init__(self, app: ASGIApp, tallies: ApiTallies) -> None:
+        self._app = app
+        self._tallies = tallies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        headers = dict(scope["headers"])
+        span = spans.start(headers.get(b"traceparent", b"").decode("latin-1"))
+        scope[SPAN] = span
+        token = trace_id.set(span.trace_id)
+        status = 500
+
+        async def send_traced(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-trace-id", span.trace_id.encode()),
+                ]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_traced)
+        finally:
+            self._count(scope, status, (time.perf_counter() - started) * 1000)
+            trace_id.reset(token)
+
+    def _count(self, scope: Scope, status: int, duration_ms: float) -> None:
+        route = getattr(scope.get("route"), "path", "other")
+        labels = (scope["method"] if route != "other" else "other", route, str(status))
+        self._tallies.http_requests[labels] += 1
+        self._tallies.http_durations.add(labels, duration_ms)
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "request",
+                extra={"method": labels[0], "path": route, "status": status,
+                       "duration_ms": round(duration_ms, 2)},
+            )  # fmt: skip

@@ -1,0 +1,27 @@
+"""Turns requests away while the process stops; only the health check still answers."""
+
+from collections.abc import Callable
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from caraway_serving.errors import RefusedRequestError
+from caraway_serving.failures import ErrorShapes
+
+_REFUSAL = RefusedRequestError(
+    503, "Runtime is shutting down", {"connection": "close", "retry-after": "2"}
+)
+
+
+class StopGate:
+    """503 everywhere but `/health` once `is_stopping` says so."""
+
+    def __init__(self, app: ASGIApp, is_stopping: Callable[[], bool], shapes: ErrorShapes) -> None:
+        self._app = app
+        self._shapes = shapes
+        self._is_stopping = is_stopping
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._is_stopping() and scope["path"] != "/health":
+            await self._shapes.answer(scope["path"], _REFUSAL)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)

@@ -1,0 +1,126 @@
+"""Limits beside those of the manifest: what they say, and how many requests they let through."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import yaml
+
+UNLIMITED = -1
+_OTHERS = frozenset({"apps", "replicas", "pods", "users", "resources"})
+"""Limits that others enforce."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """What a runtime may do, as all its schedulers together; None is unlimited."""
+
+    api_rps: int | None = None
+    request_timeout_secs: int | None = None
+    sql_query_timeout_secs: int | None = None
+    sql_concurrent_queries: int | None = None
+
+
+_OURS = ("api_rps", "request_timeout_secs", "sql_query_timeout_secs", "sql_concurrent_queries")
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLimits:
+    limits: RequestLimits
+    unknown: tuple[str, ...] = ()
+    """Keys that mean nothing here; a newer service may send more of them."""
+
+
+def parse(text: str) -> ParsedLimits:
+    """Read the limits object of the management API, as JSON or YAML.
+
+    Raises:
+        ValueError: it is none; the message says what to change.
+    """
+    try:
+        found: Any = yaml.safe_load(text)
+    except yaml.YAMLError as exc:
+        raise ValueError(f"it is neither JSON nor YAML: {' '.join(str(exc).split())}") from exc
+    if found is None:
+        found = {}
+    if not isinstance(found, dict):
+        raise ValueError("it holds no object; write for example {api_rps: 100}")
+    wanted = {name: _limit(name, found[name]) for name in _OURS if found.get(name) is not None}
+    unknown = sorted(str(name) for name in found if name not in _OTHERS and name not in _OURS)
+    return ParsedLimits(RequestLimits(**wanted), tuple(unknown))
+
+
+def _limit(name: str, value: object) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, int) or value == 0 or value < UNLIMITED:
+        raise ValueError(
+            f"'{name}' is {value!r}; write an integer of 1 or more, or -1 for no limit"
+        )
+    return None if value == UNLIMITED else value
+
+
+def share(limit: int | None, schedulers: int) -> int | None:
+    """Return how much of a limit one of the schedulers may use; each may do one thing at least."""
+    return None if limit is None else max(1, limit // max(1, schedulers))
+
+
+class TokenBucket:
+    """Lets so many through a second, and those of one second at once. For any thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate: float | None = None
+        self._clock = clock
+        self._tokens = 0.0
+        self._at = 0.0
+        self._lock = Lock()
+
+    def refill_at(self, rate: float | None) -> None:
+        """Let so many through from now on; None lets everybody through."""
+        with self._lock:
+            if rate == self.rate:
+                return
+            if rate is not None:
+                # Who raises or lowers a limit gives away no second burst.
+                left = _burst(rate) if self.rate is None else self._left(self.rate)
+                self._tokens = min(left, _burst(rate))
+                self._at = self._clock()
+            self.rate = rate
+
+    def take(self) -> float:
+        """Take a token if there is one: 0.0, else the seconds until there will be."""
+        with self._lock:
+            rate = self.rate
+            if rate is None:
+                return 0.0
+            self._tokens, self._at = self._left(rate), self._clock()
+            if self._tokens >= 1.0:
+                self._tokens -= 1.0
+                return 0.0
+            return (1.0 - self._tokens) / rate
+
+    def _left(self, rate: float) -> float:
+        return min(_burst(rate), self._tokens + (self._clock() - self._at) * rate)
+
+
+def _burst(rate: float) -> float:
+    return max(1.0, rate)
+
+
+@dataclass(slots=True)
+class InForce:
+    """The limits that count now in this process; the gates read them with each request."""
+
+    bucket: TokenBucket = field(default_factory=TokenBucket)
+    request_timeout_s: float | None = None
+
+
+def too_many(rate: float) -> str:
+    """Word the refusal of a request that comes too soon."""
+    return f"more than {rate:g} requests a second; the limit api_rps allows no more"
+
+
+def retry_after(wait_s: float) -> str:
+    """Word a wait for the header of that name."""
+    return str(max(1, math.ceil(wait_s)))

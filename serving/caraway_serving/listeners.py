@@ -1,0 +1,98 @@
+"""Sockets and HTTP servers of the process. Nothing here installs a signal handler."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from caraway_core.errors import CarawayError
+from caraway_core.settings import Address
+from caraway_serving import http_connections
+
+_KEEP_ALIVE_S = 75
+_GRACE_S = 2
+_BACKLOG = 1024
+_HEAD_TIMEOUT_S = 20.0
+_MOST_CONNECTIONS = 4096
+
+
+def bind(address: Address, flag: str) -> socket.socket:
+    """Listen at an address; port 0 takes any.
+
+    Raises:
+        CarawayError: somebody else listens there, or the address is not ours.
+    """
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((address.host, address.port))
+        listener.listen(_BACKLOG)
+    except OSError as exc:
+        listener.close()
+        raise CarawayError(
+            f"cannot listen on {address}: {exc.strerror}; stop what listens there, or choose "
+            f"another address with {flag} HOST:PORT"
+        ) from exc
+    listener.setblocking(False)
+    return listener
+
+
+def bound_address(listener: socket.socket) -> Address:
+    host, port = listener.getsockname()[:2]
+    return Address(host, port)
+
+
+class HttpServer(uvicorn.Server):
+    """A uvicorn server that leaves signals to the process and says when it has started."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        context: ssl.SSLContext | None = None,
+        *,
+        most_connections: int = _MOST_CONNECTIONS,
+        head_timeout_s: float = _HEAD_TIMEOUT_S,
+    ) -> None:
+        self._is_draining = False
+        config = uvicorn.Config(
+            app,
+            http=http_connections.bounded(  # type: ignore[arg-type] # it makes protocols, as the class does
+                most_connections, head_timeout_s, lambda: self._is_draining
+            ),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_GRACE_S,
+            # uvicorn serves TLS when a context comes out of its configuration.
+            ssl_context_factory=(lambda _config, _default: context) if context else None,
+            ssl_certfile="(the context has it)" if context else None,
+        )
+        super().__init__(config)
+        self.is_up = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+    def drain(self) -> None:
+        """Close kept connections, each after the request that it may be answering."""
+        self._is_draining = True
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+
+    def stop(self, *, now: bool = False) -> None:
+        self.should_exit = True
+        self.force_exit = self.force_exit or now

@@ -1,0 +1,117 @@
+"""Chooses a representation from `Accept` and an encoding from `Accept-Encoding`."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from caraway_engine.formats import Format
+from caraway_serving.errors import RefusedRequestError
+
+Coding = Literal["identity", "gzip", "zstd"]
+_VENDOR = re.compile(r"application/vnd\.[a-z0-9.\-]+\.sql\.v1\+json")
+
+MEDIA_TYPES: Mapping[str, Format] = {
+    "application/json": "json",
+    "text/csv": "csv",
+    "text/plain": "text",
+    "application/vnd.apache.arrow.stream": "arrow",
+    "application/x-ndjson": "ndjson",
+    "application/ndjson": "ndjson",
+    "application/jsonl": "ndjson",
+    "application/vnd.caraway.sql.v1+json": "versioned",
+}
+STORED_TYPES: Mapping[str, Format] = {
+    **{name: format_ for name, format_ in MEDIA_TYPES.items() if format_ != "versioned"},
+    "application/vnd.apache.parquet": "parquet",
+}
+"""What stored answers are sent as. The versioned form counts time, which they have none of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A format, and the media type to name it by: the one that the client used."""
+
+    format: Format
+    media_type: str
+
+    @property
+    def content_type(self) -> str:
+        return f"{self.media_type}; charset=utf-8" if self.format in _TEXTS else self.media_type
+
+
+_TEXTS = frozenset({"csv", "text"})
+_DEFAULT = Choice("json", "application/json")
+
+
+def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES) -> Choice:
+    """Take the accepted type with the highest q-value; of equals the most specific, then the
+    first.
+
+    Raises:
+        RefusedError: none of them is known.
+    """
+    if not accept or not accept.strip():
+        return _DEFAULT
+    ranges = _weighted(accept)
+    refused = {name for name, q in ranges if q <= 0}
+    ranked = sorted(ranges, key=lambda item: (-item[1], item[0].count("*")))
+    for name, q in ranked:
+        if q > 0 and (choice := _choice(name, refused, known)):
+            return choice
+    raise RefusedRequestError(
+        406, f"none of '{accept}' can be sent; Accept one of: {', '.join(known)}"
+    )
+
+
+def coding(accept_encoding: str | None) -> Coding:
+    """Take zstd or gzip where the client accepts it with a q-value, zstd first of equals."""
+    weights = dict(_weighted(accept_encoding or ""))
+    rest = weights.get("*", 0.0)
+    candidates: Sequence[Coding] = ("zstd", "gzip")
+    best: Coding = "identity"
+    # Identity is always acceptable; it is preferred only where a q-value says so.
+    best_weight = weights.get("identity", 0.0)
+    for candidate in candidates:
+        weight = weights.get(candidate, rest)
+        if (weight > 0 and weight > best_weight) or (
+            weight == best_weight > 0 and best == "identity"
+        ):
+            best, best_weight = candidate, weight
+    return best
+
+
+def _choice(name: str, refused: set[str], known: Mapping[str, Format]) -> Choice | None:
+    if name in refused:
+        return None
+    if format_ := known.get(name):
+        return Choice(format_, name)
+    if "versioned" in known.values() and _VENDOR.fullmatch(name):
+        return Choice("versioned", name)
+    prefix = name.removesuffix("*")
+    if name != "*/*" and not name.endswith("/*"):
+        return None
+    for media_type, format_ in known.items():
+        if media_type not in refused and (name == "*/*" or media_type.startswith(prefix)):
+            return Choice(format_, media_type)
+    return None
+
+
+def _weighted(header: str) -> list[tuple[str, float]]:
+    found = []
+    for part in header.split(","):
+        name, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        if name:
+            found.append((name, _weight(parameters)))
+    return found
+
+
+def _weight(parameters: Sequence[str]) -> float:
+    for parameter in parameters:
+        key, _, value = parameter.partition("=")
+        if key.strip() == "q":
+            try:
+                return min(max(float(value), 0.0), 1.0)
+            except ValueError:
+                return 0.0
+    return 1.0

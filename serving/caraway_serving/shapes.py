@@ -1,0 +1,27 @@
+"""Shapes of answers that several families of routes describe."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from caraway_serving import errors
+
+TEXT: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
+
+
+def _object(field: str) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "required": [field],
+        "properties": {field: {"type": "string"}},
+    }
+    return {"application/json": {"schema": schema}}
+
+
+ERROR = _object("error")
+MESSAGE = _object("message")
+OF: Mapping[errors.Answer, dict[str, Any]] = {
+    errors.as_text: TEXT,
+    errors.as_error: ERROR,
+    errors.as_message: MESSAGE,
+}
+"""The description of what each way of answering an error sends."""

@@ -1,0 +1,129 @@
+"""Sends rows as they come, no faster than the client reads; waits for no client that has left."""
+
+import asyncio
+from collections.abc import AsyncIterable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pyarrow as pa
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import Receive, Send
+
+from caraway_core import tasks
+from caraway_engine.formats import Encoder
+from caraway_serving import compression
+from caraway_serving.negotiation import Coding
+
+_INLINE_ROWS = 1_024
+"""Fewer rows than these are encoded faster than a thread is woken."""
+_SEND_BYTES = 64 * 1024
+_COMPRESS_BYTES = 1_024
+T = TypeVar("T")
+
+
+def is_small(batches: list[pa.RecordBatch] | tuple[pa.RecordBatch, ...]) -> bool:
+    """Whether these are few enough rows to encode them at once and here."""
+    rows: int = sum(batch.num_rows for batch in batches)
+    return rows <= _INLINE_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """How an answer looks on the wire, and who counts its bytes."""
+
+    content_type: str
+    coding: Coding
+    count_bytes: Callable[[int], None]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class BodySender:
+    """Sends one answer with status 200, whole or row by row."""
+
+    def __init__(self, form: AnswerForm, send: Send) -> None:
+        self._form = form
+        self._send = send
+        self._headers = dict(form.headers)
+        self._compressor = compression.make("identity")
+
+    async def whole(self, body: bytes) -> None:
+        coding = self._form.coding
+        if coding != "identity" and len(body) > _COMPRESS_BYTES:
+            compressor = compression.make(coding)
+            body = compressor.compress(body) + compressor.flush()
+            self._headers["content-encoding"] = coding
+        self._headers["content-length"] = str(len(body))
+        await self._start()
+        await self._part(body, more=False)
+
+    async def rows(
+        self,
+        encoder: Encoder,
+        head: bytes,
+        batches: AsyncIterable[pa.RecordBatch],
+        elapsed_ms: Callable[[], int],
+    ) -> None:
+        """Send the batches as they come, after what the encoder began with.
+
+        Whatever the batches raise leaves the body incomplete, for which the server breaks the
+        connection off; that is how a client tells a cut answer from a whole one.
+        """
+        if self._form.coding != "identity":
+            self._compressor = compression.make(self._form.coding)
+            self._headers["content-encoding"] = self._form.coding
+        pending = bytearray(self._compressor.compress(head))
+        await self._start()
+        async for batch in batches:
+            pending += await self._encoded(encoder, batch)
+            if len(pending) >= _SEND_BYTES:
+                await self._part(bytes(pending), more=True)
+                pending.clear()
+        pending += self._compressor.compress(encoder.end(elapsed_ms()))
+        pending += self._compressor.flush()
+        await self._part(bytes(pending), more=False)
+
+    async def _encoded(self, encoder: Encoder, batch: pa.RecordBatch) -> bytes:
+        def encode() -> bytes:
+            return self._compressor.compress(encoder.encode(batch))
+
+        return encode() if batch.num_rows <= _INLINE_ROWS else await asyncio.to_thread(encode)
+
+    async def _start(self) -> None:
+        headers = {"content-type": self._form.content_type, **self._headers}
+        await self._send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(name.lower().encode(), v.encode()) for name, v in headers.items()],
+            }
+        )
+
+    async def _part(self, body: bytes, more: bool) -> None:
+        self._form.count_bytes(len(body))
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+
+async def disconnected(receive: Receive) -> None:
+    """Return once the client has gone away."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Wait for the work, but no longer than the client does.
+
+    Raises:
+        ClientDisconnect: the client went away first; the work is cancelled.
+    """
+    start = tasks.begin(work)
+    gone = tasks.begin(disconnected(request.receive))
+    try:
+        await asyncio.wait((start, gone), return_when=asyncio.FIRST_COMPLETED)
+        if gone.done() and not start.done():
+            raise ClientDisconnect
+        return start.result()
+    finally:
+        gone.cancel()
+        if not start.done():
+            start.cancel()
+            await asyncio.wait((start,))

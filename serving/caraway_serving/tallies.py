@@ -1,0 +1,21 @@
+"""Counts and durations as plain state; the metrics page reads them when it is scraped."""
+
+from collections import defaultdict
+
+from caraway_core.durations import Durations, Labels
+
+
+class ApiTallies:
+    """Everything that the API and the query service count."""
+
+    def __init__(self) -> None:
+        self.query_executions: dict[Labels, int] = defaultdict(int)
+        self.query_failures: dict[Labels, int] = defaultdict(int)
+        self.query_returned_bytes: dict[Labels, int] = defaultdict(int)
+        self.query_returned_rows: dict[Labels, int] = defaultdict(int)
+        self.query_durations = Durations()
+        self.query_first_rows = Durations()
+        self.http_requests: dict[Labels, int] = defaultdict(int)
+        self.http_durations = Durations()
+        self.limited_requests: dict[Labels, int] = defaultdict(int)
+        self.secrets_load_ms = 0.0

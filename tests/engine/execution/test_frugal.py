@@ -1,0 +1,65 @@
+"""Statements whose rows do not fit in memory: they spill, and answer."""
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.errors import OutOfMemoryQueryError
+from caraway_core.protocols.dispatch import Statement
+from caraway_engine.execution import frugal
+from caraway_engine.sessions.sessions import Session
+from tests.kit.engine import session
+from tests.kit.tables import parquet
+
+COUNT = 200_000
+LIMIT_BYTES = 12 * 1024 * 1024
+"""Half of what the rows take."""
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    numbers = [(number * 7919) % COUNT for number in range(COUNT)]
+    texts = [f"{number:012d}{'x' * 90}" for number in numbers]
+    folder = tmp_path_factory.mktemp("rows") / "t"
+    spec = parquet(folder, pa.table({"k": numbers, "s": texts}), 4)
+    return session({"t": spec}, memory_limit_bytes=LIMIT_BYTES)
+
+
+async def answer(limited: Session, sql: str) -> pa.Table:
+    stream = limited.start(Statement(sql, {}))
+    return pa.Table.from_batches([each async for each in stream])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k, s FROM t ORDER BY s",
+        "SELECT k, row_number() OVER (ORDER BY s) - 1 AS r FROM t ORDER BY r",
+    ],
+)
+async def test_sort_larger_than_memory_answers_in_order(limited: Session, sql: str) -> None:
+    rows = await answer(limited, sql)
+    assert rows["k"].to_pylist() == list(range(COUNT))
+
+
+@pytest.mark.parametrize("sql", ["SELECT count(DISTINCT s) FROM t",
+                                 "SELECT count(*) FROM (SELECT DISTINCT s, k FROM t)"])  # fmt: skip
+async def test_distinct_larger_than_memory_answers(limited: Session, sql: str) -> None:
+    assert (await answer(limited, sql)).column(0).to_pylist() == [COUNT]
+
+
+async def test_without_a_second_try_the_sort_fails(
+    limited: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this passes in the engine by itself, `frugal` can go."""
+    monkeypatch.setattr(frugal, "may_help", lambda _exc: False)
+    with pytest.raises(OutOfMemoryQueryError):
+        await answer(limited, "SELECT k, s FROM t ORDER BY s")
+
+
+async def test_join_larger_than_memory_says_what_to_raise(limited: Session) -> None:
+    with pytest.raises(OutOfMemoryQueryError) as caught:
+        await answer(limited, "SELECT count(*) FROM t a JOIN t b ON a.s = b.s")
+    assert "runtime.query.memory_limit" in caught.value.message
+    assert "join keeps its smaller side" in caught.value.message
+    assert "Reservation" not in caught.value.message and "HashJoin" not in caught.value.message
+    assert (await answer(limited, "SELECT max(k) FROM t")).column(0).to_pylist() == [COUNT - 1]

@@ -1,0 +1,263 @@
+"""A fleet whose executors live in this process: what one machine can show of a cluster."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from caraway_core import registry, tasks
+from caraway_core.changes import Log
+from caraway_core.errors import CarawayError, ExecutorLostError, PartLostError
+from caraway_core.ids import ExecutorId, QueryId, TableName
+from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_core.protocols.fleet import (
+    ANSWER_S,
+    PROTOCOL_VERSION,
+    AnswerPage,
+    Description,
+    ExchangePart,
+    Input,
+    OwnFile,
+    Pinned,
+    TableCatalog,
+    Task,
+    TaskOutcome,
+    TaskReport,
+    TaskTable,
+)
+from caraway_core.tables import StoredTable
+from caraway_engine.execution.settings import EngineSettings
+from caraway_scheduler.dispatch.fleets import own_files
+from caraway_scheduler.dispatch.fleets.paging import PagedStream
+
+_Result = TypeVar("_Result")
+
+
+class _Worker(Protocol):
+    async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description: ...
+    async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]: ...
+    def keep(self, file: OwnFile, content: pa.Buffer) -> None: ...
+    def install(self, catalog: TableCatalog) -> Mapping[TableName, str]: ...
+    async def load(
+        self,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        pieces: Sequence[str] | None = None,
+        log: Log = (),
+    ) -> int: ...
+    async def put_back(
+        self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
+    ) -> int: ...
+    async def probe(self) -> None: ...
+    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> AnswerPage: ...
+    async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> AnswerPage: ...
+    async def run(
+        self, task: Task, inputs: Sequence[TaskTable]
+    ) -> tuple[TaskReport, tuple[pa.Table, ...]]: ...
+    async def next(self, cursor: str) -> AnswerPage: ...
+    async def close(self, cursor: str) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+@dataclass(eq=False, slots=True)
+class _Life:
+    """An executor from its start until it is lost."""
+
+    worker: _Worker
+    lost: bool = False
+    calls: set["asyncio.Future[Any]"] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A table of an exchange, which goes with the life of the executor that made it."""
+
+    table: pa.Table
+    life: _Life
+
+
+class InProcessFleet:
+    """Reaches workers of this process. `lose` and `start` let tests make them come and go."""
+
+    def __init__(self, executor_ids: Sequence[ExecutorId], settings: EngineSettings) -> None:
+        self._settings = settings
+        self._lives: dict[ExecutorId, _Life] = {}
+        self.refused: dict[ExecutorId, str] = {}
+        for executor_id in executor_ids:
+            self.start(executor_id)
+
+    def start(self, executor_id: ExecutorId) -> None:
+        """Start an executor, anew if it was there before."""
+        worker = registry.load("executor", registry.EXECUTORS, "worker")
+        identity = Description(
+            executor_id,
+            incarnation="",
+            protocol_version=PROTOCOL_VERSION,
+            build="",
+            address="in-process",
+            cores=self._settings.target_partitions,
+            memory_bytes=self._settings.memory_limit_bytes or 0,
+        )
+        self._lives[executor_id] = _Life(worker(identity, self._settings))
+
+    async def lose(self, executor_id: ExecutorId) -> None:
+        """Have an executor die: its calls fail, and what it made is gone."""
+        life = self._lives[executor_id]
+        self.lost(executor_id)
+        life.lost = True
+        await life.worker.aclose()
+
+    def lost(self, executor_id: ExecutorId) -> None:
+        for call in list(self._lives[executor_id].calls):
+            call.cancel()
+
+    async def describe(
+        self, origin: str = "", pinned: Pinned | None = None
+    ) -> Sequence[Description]:
+        asked = [self._described(each, origin, pinned) for each in self._lives]
+        return [answer for answer in await asyncio.gather(*asked) if answer is not None]
+
+    async def install(
+        self, executor_id: ExecutorId, catalog: TableCatalog
+    ) -> Mapping[TableName, str]:
+        for file in await self._call(executor_id, lambda worker: worker.missing(catalog.files)):
+            content = await asyncio.to_thread(own_files.content, file)
+            await self._call(executor_id, partial(_keep, file, content))
+        return await self._call(
+            executor_id, lambda worker: asyncio.to_thread(worker.install, catalog)
+        )
+
+    async def load(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        chunks: Sequence[str],
+        log: Log = (),
+    ) -> int:
+        return await self._call(
+            executor_id, lambda worker: worker.load(origin, table, spec, chunks, log)
+        )
+
+    async def put_back(
+        self,
+        executor_id: ExecutorId,
+        origin: str,
+        table: TableName,
+        spec: StoredTable,
+        log: Log = (),
+    ) -> int:
+        return await self._call(
+            executor_id, lambda worker: worker.put_back(origin, table, spec, log)
+        )
+
+    async def probe(self, executor_id: ExecutorId) -> None:
+        await self._call(executor_id, lambda worker: worker.probe())
+
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
+        brought = _brought(inputs)
+        life = self._lives[executor_id]
+        report, tables = await self._call(executor_id, lambda worker: worker.run(task, brought))
+        parts = (
+            ExchangePart(_Held(table, life), executor_id, rows, size_bytes)
+            for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
+        )
+        return TaskOutcome(tuple(parts), report.elapsed_ms)
+
+    async def stream(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> BatchStream:
+        brought = _brought(inputs)
+        page = await self._call(executor_id, lambda worker: worker.open_task(task, brought))
+        return self._paged(executor_id, page)
+
+    async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
+        return _brought(inputs)
+
+    async def execute(
+        self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
+    ) -> BatchStream:
+        page = await self._call(
+            executor_id, lambda worker: worker.open(query_id, statement, catalog)
+        )
+        return self._paged(executor_id, page)
+
+    async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
+        self.refused[executor_id] = reason
+
+    async def aclose(self) -> None:
+        for executor_id, life in self._lives.items():
+            if not life.lost:
+                await self.lose(executor_id)
+
+    async def _described(
+        self, executor_id: ExecutorId, origin: str, pinned: Pinned | None
+    ) -> Description | None:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                return await self._call(executor_id, lambda worker: worker.describe(origin, pinned))
+        except (TimeoutError, CarawayError):
+            return None
+
+    def _paged(self, executor_id: ExecutorId, page: AnswerPage) -> PagedStream:
+        life = self._lives[executor_id]
+        return PagedStream(page, partial(self._next, executor_id, life), life.worker.close)
+
+    async def _next(self, executor_id: ExecutorId, life: _Life, cursor: str) -> AnswerPage:
+        return await self._called(executor_id, life, life.worker.next(cursor))
+
+    async def _call(
+        self, executor_id: ExecutorId, start: Callable[[_Worker], Coroutine[Any, Any, _Result]]
+    ) -> _Result:
+        life = self._lives.get(executor_id)
+        if life is None or life.lost:
+            raise ExecutorLostError(executor_id, "it is gone")
+        return await self._called(executor_id, life, start(life.worker))
+
+    async def _called(
+        self, executor_id: ExecutorId, life: _Life, work: Coroutine[Any, Any, _Result]
+    ) -> _Result:
+        """Wait for a call, which is cancelled with this one, or when the executor is lost."""
+        if life.lost:
+            work.close()
+            raise ExecutorLostError(executor_id, "it is gone")
+        call = tasks.begin(work)
+        life.calls.add(call)
+        try:
+            return await call
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            raise ExecutorLostError(executor_id, "it went away during the call") from None
+        finally:
+            life.calls.discard(call)
+
+
+def _keep(file: OwnFile, content: pa.Buffer, worker: _Worker) -> Coroutine[Any, Any, None]:
+    return asyncio.to_thread(worker.keep, file, content)
+
+
+def _brought(inputs: Sequence[Input]) -> list[TaskTable]:
+    """Bring the tables of the inputs here.
+
+    Raises:
+        PartLostError: one is gone.
+    """
+    for part in (part for each in inputs for part in each.parts):
+        if part.handle.life.lost:
+            raise PartLostError(
+                f"a table that executor '{part.executor_id}' made is gone with it",
+                part.executor_id,
+            )
+    return [
+        TaskTable(each.name, each.schema, tuple(part.handle.table for part in each.parts))
+        for each in inputs
+    ]

@@ -1,0 +1,464 @@
+"""Changes on their way into the log of a dataset, and logs that become part of their base.
+
+State store and result store are real; those who read are told of, and hold nothing.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from caraway_core.changes import OFFSET, OP, Changes, Log, Logs, Op, log_schema
+from caraway_core.errors import CarawayError, ExecutionError, StateAwayError, UnavailableError
+from caraway_core.ids import TableName
+from caraway_core.partitions.keys import BucketKey, PartitionBy
+from caraway_core.tables import Keys, ResultPlace, StoredTable
+from caraway_plugins.stores.folder import FolderResultStore
+from caraway_plugins.stores.sqlite import SqliteStateStore
+from caraway_scheduler.acceleration.changes import feed as feeds
+from caraway_scheduler.acceleration.changes.feed import Feed
+from caraway_scheduler.acceleration.changes.ingesting import (
+    ChangesRefusedError,
+    QueueFullError,
+    StreamStoppedError,
+    Whence,
+)
+from caraway_scheduler.acceleration.recipes.recipes import Recipe
+from caraway_scheduler.acceleration.upkeep import logs, upkeep
+from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
+from caraway_scheduler.acceleration.versions import making
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
+from caraway_scheduler.acceleration.versions.making import StoredSize
+from caraway_scheduler.acceleration.versions.version import VersionPart
+from caraway_scheduler.acceleration.versions.versions import Successor, VersionStore
+from tests.kit import members
+from tests.kit.deadlines import eventually
+from tests.kit.job_schedulers import MortalStore
+from tests.kit.members import Member, World
+from tests.kit.turns import turn
+from tests.scheduler.acceleration.versions.test_interleaving import play, settled
+
+NAME = TableName("orders")
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
+CUT = PartitionBy((BucketKey(4, "id"),))
+Upsert = tuple[int, str]
+
+
+def changes(*rows: Upsert, op: Op = Op.UPSERT, offset: int | None = None) -> Changes:
+    place = None if offset is None else b"source-1" + offset.to_bytes(8)
+    columns = {
+        "id": [each[0] for each in rows],
+        "v": [each[1] for each in rows],
+        OP: [op] * len(rows),
+        OFFSET: [place] * len(rows),
+    }
+    return Changes(pa.table(columns, schema=log_schema(SCHEMA)), len(rows))
+
+
+class Readers:
+    """In place of those who make, load and read versions."""
+
+    def __init__(self, place: ResultPlace, results: FolderResultStore) -> None:
+        self.place = place
+        self.cores = 4
+        self.followed: dict[str, Log] = {}
+        self.fails: Callable[[Log], BaseException | None] = lambda _log: None
+        self.may_load = asyncio.Event()
+        self.may_load.set()
+        self.made: list[Logs] = []
+        self.most_rows = 0
+        self._results = results
+
+    async def load(self, name: TableName, table: StoredTable, log: Log = ()) -> int | None:
+        await self.may_load.wait()
+        if (failure := self.fails(log)) is not None:
+            raise failure
+        self.most_rows = max(self.most_rows, sum(each.chunk.row_count for each in log))
+        return None
+
+    def follow(self, table: StoredTable, log: Log) -> None:
+        self.followed[table.key] = log
+
+    async def make(
+        self,
+        name: TableName,
+        sql: str,
+        on_progress: Callable[[StoredSize], None],
+        cut: PartitionBy,
+        logs: Logs,
+        *,
+        is_kept: bool,
+    ) -> VersionPart:
+        """Store a row that tells how many changes the statement saw."""
+        self.made.append(logs)
+        count = sum(each.chunk.row_count for log in logs.values() for each in log)
+        batch = pa.record_batch({"id": [0], "v": [str(count)]}, schema=SCHEMA)
+        key = making.key_of(name)
+        return VersionPart(key, SCHEMA, (await self._results.write_chunk(key, 0, SCHEMA, [batch]),))
+
+
+@dataclass
+class Taking:
+    """One scheduler that takes changes."""
+
+    head: CurrentVersion
+    feed: Feed
+    upkeep: Upkeep
+    readers: Readers
+    store: MortalStore
+    shown: list[StoredTable] = field(default_factory=list)
+
+    async def apply(self, made: Changes, request: str | None = None, within_s: float = 10) -> int:
+        return await self.feed.apply(made, request, within_s)
+
+    @property
+    def log(self) -> Log:
+        held = self.head.ours
+        assert held is not None
+        return held.version.log
+
+    async def ids(self) -> list[int]:
+        """What is in the log that readers follow."""
+        log = self.readers.followed[self.shown[-1].key]
+        rows = await logs.read(self.results, log) if log else None
+        return rows["id"].to_pylist() if rows is not None else []
+
+    @property
+    def results(self) -> FolderResultStore:
+        return self.readers._results
+
+
+class Site:
+    def __init__(self, folder: Path) -> None:
+        self.place = ResultPlace("file", str(folder / "datasets"))
+        self.results = FolderResultStore.at(self.place)
+        self.store = SqliteStateStore(folder / "state.db", poll_s=0.02)
+
+    @asynccontextmanager
+    async def taking(self, scheduler: str = "one", origin: str = "o") -> AsyncIterator[Taking]:
+        store = MortalStore(self.store)
+        readers = Readers(self.place, self.results)
+        shown: list[StoredTable] = []
+
+        async def show(_name: TableName, table: StoredTable) -> None:
+            shown.append(table)
+
+        head = CurrentVersion(
+            Subject(NAME, origin, Keys(("id",))),
+            readers,  # type: ignore[arg-type] # of a maker it does what a head needs
+            VersionStore(store, scheduler),
+            self.results,
+            show,
+            lambda: datetime.now(UTC),
+        )
+        care = Upkeep(head, Recipe(NAME), self.results)
+        feed = Feed(head, self.results, lambda: SCHEMA, lambda: CUT, care.news)
+        await feed.begin()
+        working = asyncio.create_task(feed.run())
+        try:
+            yield Taking(head, feed, care, readers, store, shown)
+        finally:
+            working.cancel()
+            await asyncio.wait((working,))
+
+
+@asynccontextmanager
+async def site(folder: Path) -> AsyncIterator[Site]:
+    made = Site(folder)
+    try:
+        yield made
+    finally:
+        await made.store.aclose()
+
+
+async def test_changes_are_followed_before_they_are_answered(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        assert await one.apply(changes((1, "a"), (2, "b"))) == 2
+        assert await one.ids() == [1, 2]
+        assert (
+            await one.apply(
+                changes(
+                    (
+                        1,
+                        "",
+                    ),
+                    op=Op.DELETE,
+                )
+            )
+            == 1
+        )
+        assert await one.ids() == [1, 2, 1]
+        assert one.shown[-1].cut == CUT
+
+
+async def test_what_was_answered_is_there_after_a_restart(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        async with place.taking() as one:
+            await one.apply(changes((1, "a")))
+            await one.feed.apply(changes((2, "b")), None, 10, Whence(None, "at 2"))
+        async with place.taking("two") as two:
+            assert await two.ids() == [1, 2]
+            assert two.feed.position == "at 2"
+            await two.apply(changes((3, "c")))
+            assert await two.ids() == [1, 2, 3]
+            assert two.feed.position == "at 2"
+
+
+async def test_requests_that_wait_are_logged_together_in_their_order(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        one.readers.may_load.clear()
+        asked = [asyncio.ensure_future(one.apply(changes((n, "x")))) for n in range(20)]
+        await turn()
+        one.readers.may_load.set()
+        assert await asyncio.gather(*asked) == [1] * 20
+        assert await one.ids() == list(range(20))
+        assert len(one.log) < 20
+
+
+async def test_a_request_that_is_sent_again_changes_nothing(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        async with place.taking() as one:
+            assert await one.apply(changes((1, "a")), "r1") == 1
+            assert await one.apply(changes((1, "a")), "r1") == 1
+            both = [one.apply(changes((2, "b")), "r2") for _ in range(2)]
+            assert list(await asyncio.gather(*both)) == [1, 1]
+        async with place.taking("two") as two:
+            assert await two.apply(changes((1, "a")), "r1") == 1
+            assert await two.ids() == [1, 2]
+
+
+async def test_what_a_source_says_is_applied_once_and_in_its_order(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
+        await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1"))
+        for whence in (Whence(None, "1"), Whence("2", "3")):
+            with pytest.raises(ChangesRefusedError, match="moved on"):
+                await two.feed.apply(changes((1, "a")), None, 10, whence)
+        await two.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+        with pytest.raises(ChangesRefusedError, match="moved on"):
+            await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+        await one.feed.apply(changes((3, "c")), None, 10, Whence("2", "3"))
+        assert await one.ids() == [1, 2, 3]
+
+
+async def test_what_is_not_whole_is_durable_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
+    async with site(tmp_path) as place:
+        async with place.taking() as one:
+            await one.apply(changes((0, "old")))
+            working = asyncio.create_task(one.upkeep.run())
+            for number in range(1, 9):
+                after = None if number == 1 else str(number - 1)
+                whence = Whence(after, str(number), is_whole=False)
+                await one.feed.apply(changes((number, "new")), None, 10, whence)
+                assert await one.ids() == [0]
+                # What is not read is brought all the same, a part at a time.
+                assert one.readers.most_rows == 1 + number
+
+            async def look() -> bool:
+                return len(one.log) < 8
+
+            await eventually(look, "entries are gathered")
+            working.cancel()
+            await asyncio.wait((working,))
+            assert await one.ids() == [0]
+        async with place.taking("two") as two:
+            assert two.feed.position == "8"
+            assert await two.ids() == [0]
+            await two.feed.apply(changes((9, "new")), None, 10, Whence("8", "9"))
+            assert await two.ids() == list(range(10))
+
+
+async def test_what_was_refused_is_not_applied_when_the_others_are_tried_again(
+    tmp_path: Path,
+) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1", is_whole=False))
+        async with place.taking("two") as two:
+            two.readers.may_load.clear()
+            part = Whence("1", "2", is_whole=False)
+            refused = asyncio.ensure_future(two.apply(changes((7, "x"))))
+            late = asyncio.ensure_future(two.feed.apply(changes((2, "b")), None, 10, part))
+            with pytest.raises(StreamStoppedError, match="is being loaded"):
+                await refused
+            # The load becomes whole beside it, so changes of clients are taken again.
+            await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
+            two.readers.may_load.set()
+            with pytest.raises(ChangesRefusedError, match="moved on"):
+                await late
+            assert await two.apply(changes((3, "c"))) == 1
+            assert await two.ids() == [1, 2, 3]
+
+
+async def test_schedulers_take_changes_side_by_side(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
+        asked = [(one if n % 2 else two).apply(changes((n, "x"))) for n in range(40)]
+        assert await asyncio.gather(*asked) == [1] * 40
+        await one.apply(changes((100, "x")))
+        assert sorted(await one.ids()) == [*range(40), 100]
+
+
+async def test_of_requests_that_are_logged_together_only_the_faulty_one_fails(
+    tmp_path: Path,
+) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        poison = 7 * 3
+
+        def fails(log: Log) -> BaseException | None:
+            rows = log[-1].chunk.row_count if log else 0
+            return ExecutionError("the key is there twice") if rows >= 3 else None
+
+        one.readers.fails = fails
+        one.readers.may_load.clear()
+        first = asyncio.ensure_future(one.apply(changes((0, "x"))))
+        await turn()
+        good = [asyncio.ensure_future(one.apply(changes((n, "x")))) for n in (1, 2)]
+        bad = asyncio.ensure_future(
+            one.apply(changes((poison, "x"), (poison + 1, "x"), (poison + 2, "x")))
+        )
+        one.readers.may_load.set()
+        assert await asyncio.gather(first, *good) == [1, 1, 1]
+        with pytest.raises(ExecutionError, match="there twice"):
+            await bad
+        assert sorted(await one.ids()) == [0, 1, 2]
+
+
+async def test_a_queue_that_stays_full_is_told_of_in_time(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        one.readers.may_load.clear()
+        held = asyncio.ensure_future(one.apply(changes((0, "x"))))
+        waiting = [
+            asyncio.ensure_future(one.apply(changes((n, "x"))))
+            for n in range(1, feeds.MOST_WAITING + 100)
+        ]
+        for _ in range(5):
+            await turn()
+        with pytest.raises(QueueFullError, match="none of them is applied"):
+            await one.apply(changes((9999, "x")), within_s=0.05)
+        one.readers.may_load.set()
+        assert await held == 1
+        assert sum(await asyncio.gather(*waiting)) == len(waiting)
+        assert 9999 not in await one.ids()
+
+
+async def test_time_that_runs_out_in_the_middle_says_so(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        one.readers.may_load.clear()
+        with pytest.raises(QueueFullError, match="may be applied or not; send them again"):
+            await one.apply(changes((1, "x")), within_s=0.1)
+        one.readers.may_load.set()
+        await one.apply(changes((2, "x")))
+        assert await one.ids() == [1, 2]
+
+
+async def test_nothing_is_answered_while_the_state_store_is_away(tmp_path: Path) -> None:
+    async with site(tmp_path) as place, place.taking() as one:
+        one.store.away = StateAwayError("the state store is away")
+        with pytest.raises(StateAwayError):
+            await one.apply(changes((1, "x")))
+        one.store.away = None
+        await one.apply(changes((2, "x")))
+        assert await one.ids() == [2]
+
+
+async def test_a_feed_that_ends_refuses_what_waits(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        async with place.taking() as one:
+            one.readers.may_load.clear()
+            waiting = [asyncio.ensure_future(one.apply(changes((n, "x")))) for n in range(3)]
+            await turn()
+        for each in waiting:
+            with pytest.raises(StreamStoppedError):
+                await each
+        with pytest.raises(StreamStoppedError):
+            await one.apply(changes((9, "x")))
+
+
+async def test_rows_of_other_columns_are_not_thrown_away(tmp_path: Path) -> None:
+    async with site(tmp_path) as place:
+        async with place.taking() as one:
+            await one.apply(changes((1, "a")))
+        with pytest.raises(CarawayError, match="choose another name"):
+            async with place.taking("two", origin="other"):
+                pass
+
+
+async def test_a_log_becomes_part_of_its_base_while_changes_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "LEAST_LOGGED", 5)
+    async with site(tmp_path) as place, place.taking() as one:
+        working = asyncio.create_task(one.upkeep.run())
+        try:
+            for number in range(7):
+                await one.apply(changes((number, "x"), offset=number))
+
+            async def look() -> bool:
+                return one.upkeep.compactions > 0
+
+            await eventually(look, "the log is part of the base")
+            await one.apply(changes((100, "y"), offset=100))
+        finally:
+            working.cancel()
+            await asyncio.wait((working,))
+        version = one.head.ours
+        assert version is not None and version.version.base_rows == 1
+        [seen] = one.readers.made
+        known = sum(each.chunk.row_count for log in seen.values() for each in log)
+        assert known >= 6
+        rows = await logs.read(place.results, one.log)
+        ops, ids = rows[OP].to_pylist(), rows["id"].to_pylist()
+        assert ids[:known] == list(range(known)) and set(ops[:known]) == {Op.SEEN}
+        assert ids[known:] == [*range(known, 7), 100] and set(ops[known:]) == {Op.UPSERT}
+        assert one.shown[-1].key == version.version.key
+        assert one.readers.followed[version.version.key] == one.log
+
+
+async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "MOST_ENTRIES", 4)
+    async with site(tmp_path) as place, place.taking() as one:
+        working = asyncio.create_task(one.upkeep.run())
+        try:
+            for number in range(30):
+                await one.apply(changes((number, "x")))
+
+            async def look() -> bool:
+                return len(one.log) <= 5
+
+            await eventually(look, "entries are few")
+            await one.apply(changes((30, "x")))
+            held = one.head.ours
+            assert held is not None
+            going = {each.key for each in held.version.superseded}
+            assert going and not going & held.version.keys
+        finally:
+            working.cancel()
+            await asyncio.wait((working,))
+        assert await one.ids() == list(range(31))
+
+
+def test_changes_that_lose_against_others_each_time_are_to_be_sent_again() -> None:
+    async def work(world: World) -> None:
+        one, two = (Member(world, name, []).begin() for name in ("one", "two"))
+        while one.head.shown is None or two.head.shown is None:
+            await asyncio.sleep(1)
+        real = one.head.loaded
+
+        async def overtaken(successor: Successor) -> Successor:
+            assert await two.insert()
+            return await real(successor)
+
+        one.head.loaded = overtaken  # type: ignore[method-assign]
+        with pytest.raises(UnavailableError, match="none of these is applied; send them again"):
+            await one.feed.apply(members.changes(1000), None, 1e6)
+        one.head.loaded = real  # type: ignore[method-assign]
+        assert await one.insert()
+        await settled(world, [one, two])
+
+    play(1, work, steps_take_time=False)

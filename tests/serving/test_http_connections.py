@@ -1,0 +1,180 @@
+"""Clients that hold a connection without sending a request, against a real server."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from caraway_serving.http_connections import WHOLE_BODY
+from caraway_serving.listeners import HttpServer
+
+LONG_S, SHORT_S = 60.0, 0.05
+WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["path"] == "/whole":
+        await PlainTextResponse(f"whole: {WHOLE_BODY in scope}")(scope, receive, send)
+        return
+    body = b"" if scope["path"] == "/unread" else await Request(scope, receive).body()
+    await PlainTextResponse(b"%d" % len(body))(scope, receive, send)
+
+
+@asynccontextmanager
+async def served(
+    head_timeout_s: float, most_connections: int = 100
+) -> AsyncIterator[tuple[HttpServer, int]]:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen()
+        server = HttpServer(echo, most_connections=most_connections, head_timeout_s=head_timeout_s)
+        serving = asyncio.create_task(server.serve(sockets=[held]))
+        try:
+            yield server, held.getsockname()[1]
+        finally:
+            server.stop(now=True)
+            await serving
+
+
+async def answer(port: int, *pieces: bytes) -> bytes:
+    """Send the pieces and return all that comes until the server closes."""
+    async with asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            for piece in pieces:
+                writer.write(piece)
+                await writer.drain()
+                await asyncio.sleep(0)
+            return await reader.read()
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+
+async def first_line(port: int, request: bytes) -> bytes:
+    async with asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)
+        line = await reader.readline()
+        writer.close()
+        return line
+
+
+@pytest.mark.parametrize(
+    "sent", [b"G", b"GET / HTTP/1.1\r\n", b"GET / HTTP/1.1\r\nhost: x\r\nx-slow: "]
+)
+async def test_half_a_head_is_408_after_its_time(sent: bytes) -> None:
+    async with served(SHORT_S) as (server, port):
+        got = await answer(port, sent)
+        assert got.startswith(b"HTTP/1.1 408 Request Timeout")
+        assert not server.server_state.connections
+
+
+async def test_connection_without_a_byte_is_closed() -> None:
+    async with served(SHORT_S) as (_, port):
+        assert await answer(port) == b""
+
+
+async def test_second_request_of_a_connection_has_its_time_too() -> None:
+    async with served(SHORT_S) as (_, port):
+        got = await answer(port, WHOLE, b"GET / HT")
+        assert got.startswith(b"HTTP/1.1 200") and b"HTTP/1.1 408" in got
+
+
+async def test_400_half_heads_leave_nothing_behind() -> None:
+    async with served(1.0) as (server, port):
+        ends = await asyncio.gather(*(answer(port, b"GET / HTTP/1.1\r\nx: y") for _ in range(99)))
+        assert {end[:12] for end in ends} == {b"HTTP/1.1 408"}
+        assert not server.server_state.connections
+        assert await first_line(port, WHOLE) == b"HTTP/1.1 200 OK\r\n"
+
+
+async def test_endless_head_is_431() -> None:
+    async with served(LONG_S) as (_, port):
+        line = b"x-more: " + b"y" * 1000 + b"\r\n"
+        got = await answer(port, b"GET / HTTP/1.1\r\n", *[line] * 65)
+        assert got.startswith(b"HTTP/1.1 431")
+
+
+async def test_rest_of_an_unread_body_has_its_time() -> None:
+    async with served(SHORT_S) as (_, port):
+        head = b"POST /unread HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n"
+        assert (await answer(port, head, b"xxx")).startswith(b"HTTP/1.1 200")
+
+
+async def test_connections_beyond_the_bound_are_503() -> None:
+    async with served(LONG_S, most_connections=2) as (server, port):
+        async with asyncio.timeout(5):
+            kept = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+            for reader, writer in kept:
+                writer.write(WHOLE)
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        refused = await answer(port)
+        assert refused.startswith(b"HTTP/1.1 503") and b"retry-after: 1" in refused
+        for _, writer in kept:
+            writer.close()
+        async with asyncio.timeout(5):
+            while server.server_state.connections:
+                await asyncio.sleep(0)
+        assert await first_line(port, WHOLE) == b"HTTP/1.1 200 OK\r\n"
+
+
+async def test_pipelined_requests_and_slow_bodies_are_served() -> None:
+    async with served(LONG_S) as (_, port):
+        post = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 6\r\nconnection: close\r\n\r\n"
+        got = await answer(port, WHOLE + WHOLE, post, b"abc", b"def")
+        assert got.count(b"HTTP/1.1 200 OK") == 3
+        assert got.endswith(b"\r\n\r\n6")
+
+
+async def test_a_server_that_drains_closes_kept_connections_and_takes_one_request_of_new_ones() -> (
+    None
+):
+    async with served(LONG_S) as (server, port), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(WHOLE)
+        head = await reader.readuntil(b"\r\n\r\n")
+        assert b"connection: close" not in head
+        assert await reader.readexactly(1) == b"0"
+
+        server.drain()
+
+        assert await reader.read() == b""
+        writer.close()
+        # The server closes, though the client would keep it.
+        assert b"connection: close" in await answer(port, WHOLE)
+
+
+async def test_a_request_under_way_is_answered_while_the_server_drains() -> None:
+    async with served(LONG_S) as (server, port), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\na")
+        while not server.server_state.tasks:
+            await asyncio.sleep(0)
+
+        server.drain()
+        writer.write(b"bc")
+
+        found = await reader.read()
+        assert found.startswith(b"HTTP/1.1 200") and found.endswith(b"3")
+        assert b"connection: close" in found
+        writer.close()
+
+
+@pytest.mark.parametrize(("body", "is_whole"), [(b"SELECT 1", True), (b"SELECT", False)])
+async def test_a_request_says_if_its_body_is_here(body: bytes, is_whole: bool) -> None:
+    head = b"POST /whole HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 8\r\n\r\n"
+    async with served(LONG_S) as (_, port), asyncio.timeout(5):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            writer.write(head + body)
+            assert f"whole: {is_whole}".encode() in await reader.readuntil(str(is_whole).encode())
+        finally:
+            writer.close()
