@@ -65,6 +65,6 @@ def connect(endpoint: str, api_key: str, cacert: Path | None) -> "Client":
     from caraway.errors import InvalidEndpointError
 
     try:
-        return Client(endpoint, api_key, cacert=cacert, max_retries=COMMAND_RETRIES)
+        return Client(api_key, http_url=endpoint, tls_root_cert=cacert, max_retries=COMMAND_RETRIES)
     except InvalidEndpointError as error:
         raise typer.BadParameter(error.message, param_hint="--endpoint") from error

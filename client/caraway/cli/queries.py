@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from caraway import progress
 from caraway.cli import options, streams, waiting
 from caraway.cli.options import StatusFormat
 from caraway.formats import ResultFormat
@@ -90,7 +91,7 @@ def status(
         row = {
             "query_id": query_id,
             "status": state.status,
-            "progress": waiting.describe_progress(state),
+            "progress": progress.describe(state),
             "error": f"{state.error_code}: {state.message}" if state.error_code else "",
         }
         _table([row], [name for name, content in row.items() if content])
@@ -144,7 +145,7 @@ def list_queries(
 ) -> None:
     """List your queries, newest first."""
     with closing(options.connect(endpoint, api_key, cacert)) as client:
-        found = client.queries(status, limit)
+        found = client.list_queries(status, limit)
     if format is StatusFormat.JSON:
         print(json.dumps(found))
     else:

@@ -50,10 +50,10 @@ def refresh(
     """Refresh an accelerated dataset and wait until queries read the new version."""
     with closing(options.connect(endpoint, api_key, cacert)) as client:
         if no_wait:
-            print(client.refresh(name, sql, mode))
+            print(client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode))
             return
         before = client.acceleration(name)
-        client.refresh(name, sql, mode)
+        client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode)
         found = wait_for_refresh(client, name, before, sys.stderr)
     print(f"{name}: version {found.version}, {_amount(found.rows, found.bytes)}")
 

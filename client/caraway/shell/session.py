@@ -17,7 +17,7 @@ from caraway.shell import commands, prompt
 from caraway.shell.answers import PRESENTATIONS, Presentation
 from caraway.shell.completion import ShellCompleter
 from caraway.shell.history import open_history
-from caraway.shell.names import NameCache
+from caraway.shell.names import LineRows, NameCache
 from caraway_core.errors import CarawayError
 from caraway_core.sqltext import splitting
 
@@ -95,7 +95,7 @@ def open_shell(client: Client, format: Format, history: Path) -> int:
     """
     shell = Shell(client, sys.stdout.buffer, sys.stderr, format)
     is_ready, _ = client.readiness()
-    names = NameCache(client, time.monotonic)
+    names = NameCache(LineRows(client), time.monotonic)
     completer = ShellCompleter(names, dict(commands.ARGUMENTS))
     session = prompt.session(completer, open_history(history))
     shell.print_line(GREETING.format(endpoint=client.endpoint))

@@ -25,7 +25,7 @@ Typed = Callable[[str], str]
 
 @pytest.fixture
 def client(runtime: FakeRuntime) -> Iterator[Client]:
-    with Client(runtime.endpoint, max_retries=0) as client:
+    with Client(http_url=runtime.endpoint, max_retries=0) as client:
         yield client
 
 
@@ -92,7 +92,7 @@ def test_a_runtime_that_is_not_ready_is_reported(typed: Typed, runtime: FakeRunt
 
 
 def test_the_shell_does_not_open_without_a_runtime(tmp_path: Path) -> None:
-    with nobody() as endpoint, Client(endpoint) as client, pytest.raises(UnreachableError):
+    with nobody() as endpoint, Client(http_url=endpoint) as client, pytest.raises(UnreachableError):
         shell.open_shell(client, Format.TABLE, tmp_path / "history")
 
 
