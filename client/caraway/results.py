@@ -141,8 +141,18 @@ def _cell(scalar: Any) -> str:
         text = str(scalar.as_py())
     # Values that Python's types cannot hold, such as nanoseconds.
     except (ValueError, OverflowError):
-        text = str(scalar)
+        text = _arrow_text(scalar)
     return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "..."
+
+
+# Any: a pyarrow scalar.
+def _arrow_text(scalar: Any) -> str:
+    import pyarrow as pa
+
+    try:
+        return str(scalar.cast(pa.string()))
+    except (pa.ArrowException, ValueError, OverflowError):
+        return f"({scalar.type})"
 
 
 # Any: a module.

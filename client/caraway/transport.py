@@ -59,7 +59,7 @@ class Transport:
         self.endpoint = _base_url(endpoint)
         self.max_retries = max_retries
         self._api_key = api_key
-        self._sleep = sleep
+        self.sleep = sleep
         self._http = httpx.Client(
             base_url=self.endpoint,
             headers=_headers(self.endpoint, agent),
@@ -104,7 +104,7 @@ class Transport:
         delay_s = policy.delay_s(error, attempt)
         if delay_s is None:
             raise error
-        self._sleep(delay_s)
+        self.sleep(delay_s)
 
     @contextmanager
     def _response(self, request: ApiRequest) -> Iterator[httpx.Response]:
