@@ -107,6 +107,11 @@ class Client(RuntimeRoutes):
         return self._transport.endpoint
 
     @property
+    def uses_http(self) -> bool:
+        """Whether there is an HTTP URL."""
+        return self._http is not None
+
+    @property
     def uses_flight(self) -> bool:
         """Whether statements go over Flight first."""
         return self._addresses.flight is not None

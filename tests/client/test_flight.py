@@ -266,7 +266,7 @@ def test_a_known_certificate_is_accepted_and_an_unknown_one_is_not(
             assert trusting.sql("SELECT n").num_rows == 3
         with (
             Client(http_url=runtime.endpoint, flight_url=url, max_retries=0) as careful,
-            pytest.raises(UnreachableError, match="(?i)certificate|handshake"),
+            pytest.raises(UnreachableError, match=r"(?i)certificate|handshake"),
         ):
             careful.sql("SELECT n")
     # A statement and a key that were to be encrypted do not go in plain text instead.

@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -41,7 +42,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Child]:
         yield runtime
 
 
-def urls(server: Child, *protocols: str) -> dict[str, str]:
+# Any: keyword arguments of a client.
+def urls(server: Child, *protocols: str) -> dict[str, Any]:
     known = {
         "http_url": f"http://{server.addresses['http']}",
         "flight_url": f"grpc://{server.addresses['flight']}",
@@ -112,10 +114,10 @@ def test_a_reader_holds_few_rows_and_can_stop(client: Client) -> None:
     before = pa.total_allocated_bytes()
     with client.reader(MILLIONS) as reader:
         for batch in reader:
+            assert batch.schema == reader.schema
             assert pa.total_allocated_bytes() - before < 64 * 1024 * 1024
             if reader.rows_read > 500_000:
                 break
-    assert batch.schema == reader.schema
 
 
 def test_parameters_are_bound_by_the_server(both: Client) -> None:

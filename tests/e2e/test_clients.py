@@ -55,7 +55,8 @@ def test_quickstart_answers_what_its_comments_promise(tmp_path: Path) -> None:
         ) as client:
             assert client.is_service_ready()
             assert {row["status"] for row in client.datasets(status=True)} == {"ready"}
-            rows = client.sql("SELECT * FROM revenue_by_region WHERE year = :y", {"y": 2024}).to_pylist()
+            wanted = "SELECT * FROM revenue_by_region WHERE year = :y"
+            rows = client.sql(wanted, {"y": 2024}).to_pylist()
             assert rows and {"region", "year", "orders", "revenue"} == set(rows[0])
             assert client.sql("SELECT count(*) AS n FROM best_sellers")["n"][0].as_py() > 0
             assert client.sql("SELECT * FROM orders").num_rows > 10_000
