@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from caraway.results import SqlResult
 
 __all__ = ["Client", "Parameters"]
+CERT_VARIABLES = ("CARAWAY_TLS_ROOT_CERT", "CARAWAY_CACERT")
 VERSIONED_JSON = "application/vnd.caraway.sql.v1+json"
 
 
@@ -56,7 +57,7 @@ class Client(RuntimeRoutes):
     ) -> None:
         """`tls_client_cert` is a certificate and its key, both files in PEM."""
         key = os.environ.get("CARAWAY_API_KEY", "") if api_key is None else api_key
-        roots = tls_root_cert or os.environ.get("CARAWAY_TLS_ROOT_CERT") or None
+        roots = tls_root_cert or next(filter(None, map(os.environ.get, CERT_VARIABLES)), None)
         self._addresses = addresses.resolve(http_url, flight_url, os.environ)
         self._root_cert = Path(roots) if roots else None
         self._client_cert = (
