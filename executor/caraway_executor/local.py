@@ -25,7 +25,7 @@ from caraway_core.protocols.dispatch import (
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.tables import MemoryTable, StoredTable
+from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted
 from caraway_engine.execution.settings import EngineSettings
@@ -349,7 +349,7 @@ class LocalExecutor:
     def is_in_memory(self, table: TableName) -> bool:
         """Tell if a table has its rows nowhere but here."""
         tables = self._session.snapshot.tables if self._session is not None else {}
-        return isinstance(tables.get(table), MemoryTable)
+        return table in tables and tables[table].first_rows is not None
 
     async def rows_of(self, table: TableName) -> pa.Table:
         """Return all rows of a table in memory."""

@@ -8,7 +8,7 @@ from datafusion.catalog import Table
 from caraway_core.changes import Logs
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task
-from caraway_core.tables import StoredTable, TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine import stored
 from caraway_engine.rows import entries
 from caraway_engine.rows.held import Chunks
@@ -49,10 +49,10 @@ class DatasetVersions:
     def add(self, specs: Mapping[TableName, TableSpec], known: Sequence[StoredVersion]) -> None:
         """Give each dataset its version: one of the known, or else a new one."""
         for name, spec in specs.items():
-            if isinstance(spec, StoredTable):
+            if (version := spec.version) is not None:
                 # Equal, not the same: one that came from another process is a new object.
-                same = next((each for each in known if each.spec == spec), None)
-                self.by_name[name] = same or StoredVersion(name, spec, self._partitions)
+                same = next((each for each in known if each.spec == version), None)
+                self.by_name[name] = same or StoredVersion(name, version, self._partitions)
 
     def views(self, tables: Iterable[TableName], logs: Logs) -> Views:
         """Return those of the tables that have a log, each where its log ends."""

@@ -70,7 +70,8 @@ def holders(
 
 def _buckets(spec: TableSpec | None, files: Sequence[ListedFile]) -> int | None:
     """Count the buckets of a table that is dealt out by them alone."""
-    if not isinstance(spec, StoredTable) or matching.colocation(spec.cut, spec.schema) is None:
+    version = spec.version if spec is not None else None
+    if version is None or matching.colocation(version.cut, version.schema) is None:
         return None
     return len(files)
 

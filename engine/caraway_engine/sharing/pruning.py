@@ -67,14 +67,15 @@ def is_cut(spec: TableSpec | None) -> TypeGuard[StoredTable]:
 
     Not where one partition may hold the row that counts in place of one in another.
     """
-    if not isinstance(spec, StoredTable) or not spec.cut.terms:
+    version = spec.version if spec is not None else None
+    if version is None or not version.cut.terms:
         return False
-    keys = spec.keys
+    keys = version.keys
     if keys is None or not keys.primary or keys.twice in ("refuse", "same"):
         return True
     return all(
         not isinstance(term, ByExpression) and term.column in keys.primary
-        for term in spec.cut.terms
+        for term in version.cut.terms
     )
 
 

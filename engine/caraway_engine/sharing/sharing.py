@@ -16,7 +16,7 @@ from datafusion import ExecutionPlan, SessionContext
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import FileScan, FilesTable, TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.sharing import file_leaves
 from caraway_engine.sharing.file_leaves import Leaf
 from caraway_engine.sharing.shares import ListedFile
@@ -39,9 +39,8 @@ class Root:
 
 def roots(spec: TableSpec) -> tuple[Root, ...]:
     """Say where the files of a table are, as the engine names them."""
-    scans: Sequence[FileScan] = spec.scans if isinstance(spec, FilesTable) else ()
     return tuple(
-        Root(path if scan.store else _LOCAL + path) for scan in scans for path in scan.paths
+        Root(path if scan.store else _LOCAL + path) for scan in spec.scans for path in scan.paths
     )
 
 
@@ -64,7 +63,7 @@ def file_leaves_of(plan: ExecutionPlan) -> Iterator[Leaf]:
         yield file_leaves.read(plan.to_bytes())
 
 
-def listed(plan: ExecutionPlan, spec: FilesTable) -> tuple[ListedFile, ...] | None:
+def listed(plan: ExecutionPlan, spec: TableSpec) -> tuple[ListedFile, ...] | None:
     """List the files of a plan that reads one table; None if they are not found where it says."""
     found: dict[str, ListedFile] = {}
     for leaf in file_leaves_of(plan):
@@ -167,4 +166,4 @@ class Sharing:
 
 
 def _is_partitioned(spec: TableSpec) -> bool:
-    return isinstance(spec, FilesTable) and any(scan.partition_columns for scan in spec.scans)
+    return any(scan.partition_columns for scan in spec.scans)

@@ -18,7 +18,7 @@ from datafusion.catalog import Table
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import FilesTable, MemoryTable, RemoteTable, StoredTable, TableSpec
+from caraway_core.tables import FilesTable, MemoryTable, TableSpec
 from caraway_engine.scans import tables
 from caraway_engine.sharing import renaming, sharing
 
@@ -58,17 +58,13 @@ class WholeFiles:
         return NarrowedFragment(renamed.fragment, made)
 
     def _table(self, share: Share, spec: TableSpec) -> Table:
-        assert isinstance(spec, FilesTable | RemoteTable)
         paths = tuple(piece.path.removeprefix(_LOCAL) for piece in share.pieces)
         key = share.table, paths
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
                 return self._made[key]
-        if isinstance(spec, RemoteTable):
-            table = _of_splits(spec, paths)
-        else:
-            table = tables.build_table(_of_paths(spec, paths))
+        table = _of_paths(spec, paths) if spec.scans else _of_splits(spec, paths)
         with self._lock:
             self._made[key] = table
             if len(self._made) > _CACHED_TABLES:
@@ -120,29 +116,31 @@ def _name(table: TableName) -> str:
 
 
 def _is_plain(spec: TableSpec | None) -> bool:
-    return isinstance(spec, FilesTable | RemoteTable | StoredTable)
+    return spec is not None and spec.query is None and spec.first_rows is None
 
 
 def _is_whole(share: Share, spec: TableSpec | None) -> bool:
-    if isinstance(spec, RemoteTable):
+    if spec is not None and spec.splits:
         return True
-    if not isinstance(spec, FilesTable) or len(spec.scans) != 1:
+    if spec is None or len(spec.scans) != 1:
         return False
     if spec.scans[0].partition_columns:
         return False
     return all(piece.start == 0 and piece.end == piece.size_bytes for piece in share.pieces)
 
 
-def _of_splits(spec: RemoteTable, names: tuple[str, ...]) -> Table:
+def _of_splits(spec: TableSpec, names: tuple[str, ...]) -> Table:
     if not names:
-        return tables.build_table(MemoryTable(spec.schema, spec.schema.empty_table()))
-    from caraway_engine.remote import datasets  # Here: pyarrow's datasets are slow to import.
-
-    return datasets.build(spec, [each for each in spec.splits if each.name in names])
+        return _empty(spec)
+    return tables.build_table(spec, [each for each in spec.splits if each.name in names])
 
 
-def _of_paths(spec: FilesTable, paths: tuple[str, ...]) -> FilesTable | MemoryTable:
+def _of_paths(spec: TableSpec, paths: tuple[str, ...]) -> Table:
     if not paths:
-        return MemoryTable(spec.schema, spec.schema.empty_table())
+        return _empty(spec)
     (scan,) = spec.scans
-    return replace(spec, scans=(replace(scan, paths=paths),))
+    return tables.build_table(FilesTable(spec.schema, (replace(scan, paths=paths),)))
+
+
+def _empty(spec: TableSpec) -> Table:
+    return tables.build_table(MemoryTable(spec.schema, spec.schema.empty_table()))

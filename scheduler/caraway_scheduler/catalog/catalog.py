@@ -17,7 +17,7 @@ from caraway_core.manifest import Dataset, Manifest, SecretResolver, View
 from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch, SystemTable
-from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec, ViewTable
+from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes
 from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError, unexpected
 from caraway_scheduler.catalog.installing import Installer
@@ -140,7 +140,7 @@ class Catalog:
         if state is None or state.spec is None:
             raise DatasetError("unavailable", f"dataset '{name}': its source is not loaded")
         # Only what looks at a time column asks for it, and a view has none.
-        return pa.schema([]) if isinstance(state.spec, ViewTable) else state.spec.schema
+        return state.spec.schema
 
     async def renew(self, name: TableName) -> None:
         """Look at the source of a dataset now: its columns may have changed since it was loaded.
@@ -179,7 +179,7 @@ class Catalog:
         """Return how large the source of an accelerated dataset is, as far as that is known."""
         state = self.datasets.get(name)
         spec = state.spec if state is not None else None
-        return spec.size_bytes if isinstance(spec, FilesTable | RemoteTable) else 0
+        return spec.size_bytes if spec is not None else 0
 
     def tell(self, name: TableName, status: Status, error: DatasetError | None) -> None:
         """Take note of how an accelerated dataset stands."""
@@ -370,7 +370,7 @@ class Catalog:
                 state.status, state.error, state.attempts = "ready", None, 0
 
     def _settle_failed(self, state: DatasetState, failure: str) -> None:
-        if isinstance(state.spec, ViewTable):
+        if state.spec is not None and state.spec.query is not None:
             error, waits_for = self._judge().source(state.name)
             if waits_for:
                 return  # It is loaded as soon as what it reads is there.

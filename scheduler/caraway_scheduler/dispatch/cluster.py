@@ -206,9 +206,9 @@ class ClusterDispatch:
     def _accelerated(self) -> list[tuple[TableName, StoredTable, Log]]:
         tables = self._snapshot.tables if self._snapshot is not None else {}
         return [
-            (name, spec, self._logs.of(spec))
+            (name, version, self._logs.of(version))
             for name, spec in tables.items()
-            if isinstance(spec, StoredTable)
+            if (version := spec.version) is not None
         ]
 
     def progress(self, query_id: QueryId) -> StatementProgress | None:

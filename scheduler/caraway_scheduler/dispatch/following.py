@@ -38,8 +38,8 @@ def narrowed(
     # One that asks for changes proves by its logs of which state it asks.
     if not statement.logs or statement.as_changes:
         return statement
-    specs = (tables.get(table) for table in read)
-    keys = {spec.key for spec in specs if isinstance(spec, StoredTable)}
+    versions = (tables[table].version for table in read if table in tables)
+    keys = {version.key for version in versions if version is not None}
     return replace(statement, logs={key: log for key, log in statement.logs.items() if key in keys})
 
 

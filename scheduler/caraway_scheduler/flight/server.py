@@ -9,7 +9,6 @@ from pyarrow import flight
 
 from caraway_core.errors import QueryCancelledError
 from caraway_core.sqltext import writing
-from caraway_core.tables import FilesTable, MemoryTable, RemoteTable
 from caraway_engine.formats import columns
 from caraway_scheduler.flight import actions, callers, commands, messages, statuses
 from caraway_scheduler.flight.bridge import Bridge
@@ -169,7 +168,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         return [
             _table_info(name, columns.without_views(spec.schema))
             for name, spec in tables
-            if isinstance(spec, FilesTable | MemoryTable | RemoteTable)
+            if spec is not None and spec.query is None
         ]
 
 

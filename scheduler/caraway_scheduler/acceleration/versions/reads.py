@@ -17,7 +17,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import ActiveStatement
 from caraway_core.protocols.state import StateStore
-from caraway_core.tables import StoredTable, TableSpec, ViewTable
+from caraway_core.tables import TableSpec
 from caraway_scheduler.acceleration.versions.freshness import Mentions
 
 logger = logging.getLogger(__name__)
@@ -96,8 +96,8 @@ def keys_of(statements: Iterable[ActiveStatement]) -> list[str]:
         for tables in statement.catalogs:
             known = mentions.get(id(tables)) or mentions.setdefault(id(tables), _mentions(tables))
             for name in sorted(known.of(statement.sql)):
-                table = tables[name]
-                if isinstance(table, StoredTable):
+                table = tables[name].version
+                if table is not None:
                     log = statement.logs.get(table.key, ())
                     keys.update(dict.fromkeys(each.key or table.key for each in table.chunks))
                     keys.update(dict.fromkeys(each.chunk.key for each in log))
@@ -105,6 +105,6 @@ def keys_of(statements: Iterable[ActiveStatement]) -> list[str]:
 
 
 def _mentions(tables: Mapping[TableName, TableSpec]) -> Mentions:
-    stored = [name for name, each in tables.items() if isinstance(each, StoredTable)]
-    views = {name: each.sql for name, each in tables.items() if isinstance(each, ViewTable)}
+    stored = [name for name, each in tables.items() if each.version is not None]
+    views = {name: each.query for name, each in tables.items() if each.query is not None}
     return Mentions(stored, views)

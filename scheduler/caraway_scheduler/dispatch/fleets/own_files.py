@@ -10,7 +10,7 @@ import pyarrow as pa
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import OwnFile
-from caraway_core.tables import FileScan, FilesTable, TableSpec
+from caraway_core.tables import FileScan, TableSpec
 
 _MOST_BYTES = 1 << 30
 
@@ -43,10 +43,9 @@ class OwnFiles:
         return tuple(found.values())
 
     def _paths(self, spec: TableSpec) -> Mapping[str, FileScan]:
-        scans = spec.scans if isinstance(spec, FilesTable) else ()
         return {
             path: scan
-            for scan in scans
+            for scan in spec.scans
             for path in scan.paths
             if scan.store is None and self._holds(path)
         }
