@@ -13,8 +13,9 @@ import pytest
 
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError, QueryForbiddenError
 from caraway_core.ids import TableName, new_query_id
+from caraway_core.pieces import StoredPiece
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.protocols.fleet import Piece, Share, Task
+from caraway_core.protocols.fleet import Share, Task
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stored import MissingChunks, StoredVersion
@@ -64,7 +65,7 @@ async def answer(local: LocalExecutor, run: Task) -> object:
 
 
 def share(names: Sequence[str]) -> Share:
-    return Share(T, tuple(Piece(name, 0, 1, 1) for name in names))
+    return Share(T, tuple(StoredPiece(name) for name in names))
 
 
 def everything() -> pa.Table:

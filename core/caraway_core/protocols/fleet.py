@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.pieces import Piece
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 
-PROTOCOL_VERSION = 6
+PROTOCOL_VERSION = 7
 """Raised with every change of what schedulers and executors say to each other."""
 ANSWER_S = 2.0
 """How long an executor has to say its heartbeat."""
@@ -108,20 +109,6 @@ class Input:
     name: str
     schema: pa.Schema
     parts: tuple[ExchangePart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes `start` to `end` of a file that a table is read from, under the engine's own name.
-
-    `size_bytes` is that of the whole file when it was listed: a task whose executor finds another
-    size fails, because the other shares were cut from another file.
-    """
-
-    path: str
-    start: int
-    end: int
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class TaskPlanner:
         self._inputs = registered.inputs
         self._whole_files = whole_files.WholeFiles()
 
-    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
+    def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
         """List the files that a table is read from now, or None if no share of it can be read.
 
         Raises:
@@ -47,7 +47,10 @@ class TaskPlanner:
             return self._versions.by_name[table].pieces()
         spec, made = self._registered.installed[table]
         if spec.splits:
-            return tuple(shares.ListedFile(e.name, e.size_bytes, False) for e in spec.splits)
+            return tuple(
+                shares.ListedPiece(each.name, each.size_bytes, False, split=each)
+                for each in spec.splits
+            )
         if len(spec.scans) != 1 or made.kind == "view":
             return None
         try:

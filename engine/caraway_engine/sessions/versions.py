@@ -110,7 +110,7 @@ class DatasetVersions:
         views = self.views(self.by_name, task.logs)
         shared = {
             share.table: (views.get(share.table) or self.by_name[share.table]).share(
-                tuple(piece.path for piece in share.pieces), self._chunks
+                tuple(piece.name for piece in share.pieces), self._chunks
             )
             for share in task.shares
             if share.table in self

@@ -57,9 +57,9 @@ def kept(spec: StoredTable, reads: Sequence[Facts], names: Iterable[str]) -> fro
 
 def pruned(spec: StoredTable, reads: Sequence[Facts], share: Share) -> Share:
     """Leave out of a share the partitions that no read wants rows of."""
-    names = [piece.path for piece in share.pieces]
+    names = [piece.name for piece in share.pieces]
     wanted = kept(spec, reads, names)
-    return replace(share, pieces=tuple(each for each in share.pieces if each.path in wanted))
+    return replace(share, pieces=tuple(each for each in share.pieces if each.name in wanted))
 
 
 def is_cut(spec: TableSpec | None) -> TypeGuard[StoredTable]:
