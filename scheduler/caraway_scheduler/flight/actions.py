@@ -42,11 +42,21 @@ async def act(desk: JobDesk | None, caller: Caller, name: str, body: bytes) -> b
     Raises:
         CarawayError, StatusError: whatever is wrong with it.
     """
-    if desk is None:
-        raise statuses.Unavailable("asynchronous queries are still initializing; retry in a moment")
+    desk = present(desk)
     if name == "SubmitAsyncQuery":
         return await _submit(desk, caller, body)
     return await _ACTIONS[name](desk, caller, _read(body))
+
+
+def present(desk: JobDesk | None) -> JobDesk:
+    """Return the desk of asynchronous queries.
+
+    Raises:
+        Unavailable: it is not there yet.
+    """
+    if desk is None:
+        raise statuses.Unavailable("asynchronous queries are still initializing; retry in a moment")
+    return desk
 
 
 async def _submit(desk: JobDesk, caller: Caller, body: bytes) -> bytes:
@@ -73,17 +83,17 @@ async def _status(desk: JobDesk, caller: Caller, body: Body) -> bytes:
 
 async def _result(desk: JobDesk, caller: Caller, body: Body) -> bytes:
     job = await _find(desk, caller, body)
-    manifest = await _manifest(desk, job)
+    found = await manifest(desk, job)
     index = body.get("chunk_index") or 0
     if not isinstance(index, int) or isinstance(index, bool):
         raise InvalidQueryError('the field "chunk_index" must be an integer, 0 or more')
-    if not 0 <= index < max(1, len(manifest.chunks)):
+    if not 0 <= index < max(1, len(found.chunks)):
         raise statuses.NotFound(
-            f"query '{job.job_id}' has no chunk {index}; it has {len(manifest.chunks)} in all"
+            f"query '{job.job_id}' has no chunk {index}; it has {len(found.chunks)} in all"
         )
     encoder = formats.make("arrow")
-    parts = [encoder.begin(manifest.schema)]
-    async for batch in desk.read(job, manifest.chunks[index : index + 1]):
+    parts = [encoder.begin(found.schema)]
+    async for batch in desk.read(job, found.chunks[index : index + 1]):
         parts.append(encoder.encode(batch))
     return b"".join((*parts, encoder.end(0)))
 
@@ -104,7 +114,12 @@ _ACTIONS: Mapping[str, _Action] = {
 }
 
 
-async def _manifest(desk: JobDesk, job: Job) -> StoredAnswer:
+async def manifest(desk: JobDesk, job: Job) -> StoredAnswer:
+    """Return what is stored of a finished query.
+
+    Raises:
+        CarawayError, StatusError: it is not finished, failed or expired.
+    """
     match job.status:
         case "PENDING" | "RUNNING":
             raise statuses.NotFinished(

@@ -10,7 +10,7 @@ from pyarrow import flight
 from caraway_core.errors import QueryCancelledError
 from caraway_core.sqltext import writing
 from caraway_engine.formats import columns
-from caraway_scheduler.flight import actions, callers, commands, messages, statuses
+from caraway_scheduler.flight import actions, callers, commands, messages, parts, statuses
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
@@ -50,6 +50,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.FlightInfo:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if (job_id := parts.asked(descriptor)) is not None:
+                found = parts.find(self._services.jobs, caller, job_id)
+                return self._bridge.run(found, context).info(descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return _info(_WRITTEN, descriptor, TicketText(sql))
@@ -63,6 +66,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.SchemaResult:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if (job_id := parts.asked(descriptor)) is not None:
+                found = parts.find(self._services.jobs, caller, job_id)
+                return flight.SchemaResult(self._bridge.run(found, context).schema)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return flight.SchemaResult(_WRITTEN)
@@ -75,6 +81,12 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.FlightDataStream:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if (part := parts.read_ticket(ticket.ticket)) is not None:
+                rows = self._bridge.run(parts.read(self._services.jobs, caller, *part), context)
+                cut = (
+                    each for batch in rows.to_batches() for each in messages.cut(batch, rows.schema)
+                )
+                return flight.GeneratorStream(rows.schema, cut)
             wanted = commands.read_ticket(ticket)
             self._bounded(wanted.sql)
             reading = self._begin(context, wanted)
