@@ -1,4 +1,4 @@
-"""Takes jobs and tells of them: what the API asks, over the state store and this process's runs."""
+"""The job service behind the API: submit, find, wait for, cancel, list and read jobs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
@@ -28,7 +28,7 @@ _MANIFESTS_KEPT = 64
 
 
 class Desk:
-    """The JobDesk of a scheduler."""
+    """Implements `JobDesk` over the state store and the jobs of this process."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class Desk:
         self._clock = clock
         self._kept_s = kept_s
         self._most_sql_bytes = most_sql_bytes
-        # What succeeded never changes, and is read chunk by chunk.
+        # Manifests never change, and results are read chunk by chunk.
         self._manifests: dict[str, StoredAnswer] = {}
 
     def stop(self) -> None:
-        """Take no more jobs, and let nobody wait any longer."""
+        """Accept no more jobs, and end all waits."""
         self._stopping.set()
 
     async def submit(
@@ -84,7 +84,7 @@ class Desk:
         self._foreman.check_room(job)
         held = await self._records.create(job)
         if held.job != job:
-            return held.job  # The same request came twice at once.
+            return held.job  # The same request was submitted twice at the same time.
         self._tallies.submitted += 1
         self._replica.saw(held)
         self._foreman.add(held, span)
@@ -147,7 +147,7 @@ class Desk:
             yield batch
 
     async def _wait_here(self, job_id: JobId, timeout_s: float) -> None:
-        """Wait for the end of a job, or of this process: a stop does not wait for readers."""
+        """Wait until the job ends or this process stops, since a stop does not wait for readers."""
         over = tasks.begin(self._replica.wait_for(job_id, _is_over, timeout_s))
         stopping = tasks.begin(self._stopping.wait())
         try:
@@ -163,7 +163,7 @@ class Desk:
         return held
 
     def _present(self, job: Job) -> Job:
-        """Return the job as it stands now: its answer may have expired before it was swept."""
+        """Return the job as it is now: its answer may have expired before the next sweep."""
         now = self._clock()
         if job.status == "SUCCEEDED" and job.expires_at is not None and job.expires_at <= now:
             return states.closed(job, now)
@@ -171,5 +171,5 @@ class Desk:
 
 
 def _is_over(job: Job | None) -> bool:
-    # None: word of it has not come here yet.
+    # None: the replica has not received the job yet.
     return job is not None and job.is_over

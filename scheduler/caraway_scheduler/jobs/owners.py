@@ -1,7 +1,7 @@
-"""Which processes that own jobs live: each renews an entry that expires without it.
+"""Tracks which job owners are alive, through state store entries that expire.
 
-The entry is kept under the id of the scheduler and holds the incarnation, so that a process that
-starts anew under its old id is at once known to have forgotten what it ran.
+The key of an entry is the scheduler id, and its value contains the incarnation. So others see at
+once that a restarted scheduler has lost its running jobs.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ _GOODBYE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class JobOwner:
-    """A process: what its jobs name as their owner."""
+    """A scheduler process as the owner of jobs."""
 
     scheduler_id: str
     incarnation: str
@@ -31,18 +31,19 @@ class JobOwner:
 
     @property
     def key(self) -> str:
+        """The key of the owner's entry in the state store."""
         return OWNERS + self.scheduler_id
 
 
 class DisplacedError(CarawayError):
-    """Another process runs under the same id."""
+    """Another process runs under the same scheduler id."""
 
 
 class Owners:
-    """Keeps the entry of this process alive, and tells whose entries are gone.
+    """Renews the entry of this process, and reports which owners are gone.
 
-    An owner counts as gone only after it was missed for `grace_s` without a break: when the store
-    itself was away, the entries of all have expired, and everybody needs time to come back.
+    An owner is gone only after `grace_s` of continuous absence. After an outage of the store all
+    entries have expired, and every process needs time to renew its own.
     """
 
     def __init__(
@@ -63,11 +64,11 @@ class Owners:
         self._live: frozenset[str] | None = None
 
     async def renew(self) -> None:
-        """Write the entry of this process anew.
+        """Renew the entry of this process.
 
         Raises:
-            CarawayError: the store cannot be written to.
-            DisplacedError: another process has put its own entry in the place.
+            CarawayError: the store cannot be written.
+            DisplacedError: another process has written its own entry under this id.
         """
         value = str(self.own).encode()
         renewed = await self._write(value, self._revision)
@@ -82,7 +83,7 @@ class Owners:
         self._revision = renewed or self._revision
 
     async def look(self) -> None:
-        """See who is there. A look that fails makes everybody's absence begin anew."""
+        """Read the live owners. After a failed read, all absences start over."""
         try:
             entries = await self._store.scan(OWNERS)
         except CarawayError:
@@ -94,19 +95,19 @@ class Owners:
             self._missed_since.pop(owner, None)
 
     def is_gone(self, owner: str) -> bool:
-        """Whether jobs of this owner may be taken. The first question begins its absence."""
+        """Return whether this owner's jobs may be taken over; the first call starts its absence."""
         if not owner:
             return True
         if owner == str(self.own) or self._live is None or owner in self._live:
             return False
         scheduler_id = owner.rpartition("/")[0]
         if any(each.rpartition("/")[0] == scheduler_id for each in self._live):
-            return True  # Its process has started anew.
+            return True  # Its process has restarted.
         now = self._clock()
         return now - self._missed_since.setdefault(owner, now) >= self._grace_s
 
     async def withdraw(self) -> None:
-        """Take the entry back; if that fails, it expires."""
+        """Delete the entry of this process; if that fails, it expires."""
         if self._revision is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""What the API, HTTP and Flight alike, may ask of jobs."""
+"""The interface of the job service, for HTTP and Flight."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
@@ -16,58 +16,62 @@ MOST_WAIT_S = 60.0
 
 
 class JobDesk(Protocol):
-    """Jobs of principals. Nobody learns of a job of somebody else.
+    """The jobs of principals; a principal never sees the jobs of another.
 
-    Every method raises StateAwayError while the state store does not answer, and those that take
-    an id JobNotFoundError when the principal has no such job.
+    Every method raises StateAwayError while the state store is away. Methods with a job id raise
+    JobNotFoundError if the principal has no such job.
     """
 
     async def submit(
         self, principal: Principal, request: JobRequest, span: Span, idempotency_key: str = ""
     ) -> Job:
-        """Take a job; what this returned is not lost. The same key gives the same job again.
+        """Accept a job durably; a repeated idempotency key returns the same job.
 
         Raises:
-            InvalidQueryError: the statement is empty.
+            InvalidQueryError: the statement is empty or too long.
             JobConflictError: the key was used for another request.
-            OverloadedError: as many jobs wait as may.
-            ShuttingDownError: the process takes no more work.
+            OverloadedError: the queue is full.
+            ShuttingDownError: the process accepts no more work.
         """
         ...
 
-    async def find(self, principal: PrincipalId, job_id: JobId) -> Job: ...
+    async def find(self, principal: PrincipalId, job_id: JobId) -> Job:
+        """Return a job of the principal."""
+        ...
 
     async def wait(self, principal: PrincipalId, job_id: JobId, timeout_s: float) -> Job:
-        """Return the job once it is over, or as it stands after the time."""
+        """Wait until the job ends or the timeout expires, and return it."""
         ...
 
     async def cancel(self, principal: PrincipalId, job_id: JobId) -> Job:
-        """End the job, unless it is over; return it as it then stands."""
+        """Cancel the job unless it is over, and return it."""
         ...
 
     async def list(
         self, principal: PrincipalId, status: JobStatus | None, limit: int
     ) -> Sequence[Job]:
-        """Return the newest jobs of a principal; those whose answer has expired are left out,
-        unless they are asked for by their status."""
+        """Return the newest jobs of a principal.
+
+        Jobs with an expired answer are returned only if `status` selects them.
+        """
         ...
 
     async def manifest(self, job: Job) -> StoredAnswer:
-        """Return what a job that succeeded has stored.
+        """Return the manifest of the answer of a job that succeeded.
 
         Raises:
-            JobNotFoundError: it has expired meanwhile.
+            JobNotFoundError: the answer has expired.
         """
         ...
 
     async def progress(self, job: Job) -> JobProgress | None:
-        """Return how far a job is and what it waits for, if that is known here."""
+        """Return the progress of a job and what it waits for, or None if it is unknown."""
         ...
 
     def read(self, job: Job, chunks: Sequence[ChunkInfo]) -> AsyncIterator[pa.RecordBatch]:
-        """Yield the rows of some chunks of the job's manifest; each is checked before it is shown.
+        """Yield the rows of some chunks of the job's manifest, each verified before use.
 
         Raises:
-            ResultStoreError: one is missing or damaged.
+            ResultStoreError: a chunk is missing or damaged.
         """
         ...

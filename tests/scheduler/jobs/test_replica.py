@@ -179,7 +179,7 @@ async def test_an_entry_that_cannot_be_read_hides_no_other(
         async with following(Replica(store)) as replica:
             assert list(replica.all()) == [held]
             assert replica.unreadable == {A}
-            assert [record.message for record in caplog.records] == ["job left out"]
+            assert [record.message for record in caplog.records] == ["job cannot be read"]
             await store.compare_and_set("jobs/public/A", None, expected=revision)
             await JobRecords(store).create(making.job("C"))
             await replica.wait_for(JobId("C"), is_there, LONG_S)
@@ -277,8 +277,8 @@ async def test_after_a_failure_it_begins_anew_and_says_so_once(
         assert replica.counts == {"RUNNING": 1}
     assert pauses.lengths == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0]
     assert [record.message for record in caplog.records] == [
-        "jobs are not followed",
-        "jobs are followed again",
+        "job replica lost the state store",
+        "job replica is current again",
     ]
     await store.aclose()
 

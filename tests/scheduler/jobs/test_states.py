@@ -79,8 +79,8 @@ def test_a_job_that_writes_is_not_repeated() -> None:
     assert (taken.status, taken.epoch, taken.completed_at) == ("FAILED", 2, LATER)
     assert taken.error is not None
     assert taken.error.code == "EXECUTION_FAILED"
-    assert "may have written or not; it was not repeated" in taken.error.message
-    with pytest.raises(TransitionError, match="never begun again"):
+    assert "may or may not have written; it was not repeated" in taken.error.message
+    with pytest.raises(TransitionError, match="never started again"):
         states.began(WRITING, LATER, writes=True)
 
 
@@ -98,7 +98,7 @@ def test_a_job_that_never_comes_to_an_end_fails() -> None:
     assert job.status == "FAILED"
     assert job.error is not None
     assert job.error.code == "INTERNAL"
-    assert "began 5 times and never came to an end" in job.error.message
+    assert "began 5 times and never finished" in job.error.message
 
 
 def test_beginning_again_keeps_when_it_first_began() -> None:

@@ -153,7 +153,7 @@ async def test_statement_that_may_have_written_is_not_repeated(tmp_path: Path) -
         job = await taken_by(place, two, job)
         assert job.status == "FAILED"
         assert job.error is not None
-        assert "may have written or not" in job.error.message
+        assert "may or may not have written" in job.error.message
         assert two.dispatch.executed == []
 
 
