@@ -162,7 +162,7 @@ async def test_explain_shows_the_stages_and_where_they_run(cluster: InProcessClu
     assert "answer: answer: 1 task" in text
     assert "one side of a hash join: 3 tasks on e1, e2, e3" in text
     assert "reads its share of facts" in text
-    assert "parts its rows by the hash of c0" in text
+    assert "partitions its rows by the hash of c0" in text
 
 
 @on_three
@@ -261,7 +261,7 @@ async def test_a_loss_in_the_middle_of_an_answer_ends_it_and_is_told(
     for each in (E1, E2, E3):
         await cluster.fleet.lose(each)
 
-    with pytest.raises(AnswerCutError, match="the answer is cut short"):
+    with pytest.raises(AnswerCutError, match="the answer was cut short"):
         async for _ in stream:
             pass
 

@@ -34,7 +34,7 @@ JOINS = (
     "ON j.k = i.k AND j.w > 40",
     "SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v, u) AS r FROM o",
 )
-IN_PLACE = "joins co-located tables as they lie: bucket(8) of integer"
+IN_PLACE = "joins co-located tables without an exchange: bucket(8) of integer"
 
 
 def made(seed: int) -> dict[str, pa.Table]:

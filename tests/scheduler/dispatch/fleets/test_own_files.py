@@ -66,6 +66,6 @@ def test_file_that_is_gone_is_left_out(tmp_path: Path, tables: dict[TableName, T
     made = OwnFiles(tmp_path / "cache")
     (file,) = made.find(tables)
     (tmp_path / "cache/http/a.csv").unlink()
-    with pytest.raises(ExecutionError, match="gone from the scheduler's cache"):
+    with pytest.raises(ExecutionError, match="removed from the scheduler's cache"):
         own_files.content(file)
     assert OwnFiles(tmp_path / "cache").find(tables) == ()
