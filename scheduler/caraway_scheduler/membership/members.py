@@ -1,4 +1,4 @@
-"""One executor as this scheduler knows it."""
+"""The record of one executor in the membership state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from caraway_scheduler.membership.events import Step
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An executor that may be given work."""
+    """An executor that may receive work."""
 
     executor_id: ExecutorId
     cores: int
@@ -24,7 +24,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is known of one executor; `state` says what follows from it."""
+    """The known facts of one executor, and its state."""
 
     description: Description
     heard_at: float
@@ -32,7 +32,7 @@ class Record:
     held: CatalogVersion | None = None
     held_at: float = 0.0
     has_served: bool = False
-    """Whether it was given the catalog that new statements use; it keeps that beside newer ones."""
+    """Whether it received the catalog that new statements use; it keeps that besides newer ones."""
     failures: Mapping[TableName, str] = field(default_factory=dict)
     is_proven: bool = False
     is_told: bool = False
@@ -50,6 +50,7 @@ class Record:
         return self.description.executor_id
 
     def member(self) -> Member:
+        """Return the executor as a member."""
         told = self.description
         return Member(
             told.executor_id,
@@ -61,6 +62,7 @@ class Record:
         )
 
     def status(self, now: float, reason: str) -> ExecutorStatus:
+        """Return the status of the executor for listings."""
         told = self.description
         return ExecutorStatus(
             executor_id=told.executor_id,

@@ -128,7 +128,9 @@ async def test_a_key_stands_for_its_first_request(opened: Opening, clock: Clock)
         assert await remember("C", principal=PrincipalId("key-1")) == "C"
         assert await remember("D", key="k2") == "D"
         assert await remember("E", key="\ud800/../") == "E"
-        with pytest.raises(JobConflictError, match=r"Idempotency-Key was already used for query 'A'"):
+        with pytest.raises(
+            JobConflictError, match=r"Idempotency-Key was already used for query 'A'"
+        ):
             other = JobRequest("SELECT $1", {"1": 6})
             await records.remember_request(PUBLIC, "k", other, JobId("F"), HOUR_S)
         clock.now += HOUR_S

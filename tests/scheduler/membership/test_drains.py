@@ -138,7 +138,7 @@ async def test_what_was_read_last_holds_while_the_store_is_away(
         for _ in range(3):
             await drains.follow({A: "first"})
     assert drains.wishes == {A: "first"}
-    assert [one.message for one in caplog.records] == ["wishes to drain cannot be read"]
+    assert [one.message for one in caplog.records] == ["drain requests cannot be read"]
     with pytest.raises(CarawayError):
         await drains.ask(B, "first")
 

@@ -233,7 +233,7 @@ async def test_fleet_that_cannot_be_asked_is_logged_once_and_asked_on(
         running.fleet.error = None
         await running.rounds(2)
         assert running.states == {"a": "ready"}
-        warnings = [one for one in caplog.records if one.message == "executors cannot be asked"]
+        warnings = [one for one in caplog.records if one.message == "executors cannot be called"]
         assert len(warnings) == 1
 
 
