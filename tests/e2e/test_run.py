@@ -75,7 +75,7 @@ def test_json_logs_are_json(tmp_path: Path, people: Path) -> None:
         caraway.wait()
         events = [json.loads(line) for line in caraway.logged().splitlines()]
         assert [event["event"] for event in events] == [
-            "runtime is up", "answer broken off", "stopping",
+            "runtime is up", "answer aborted", "stopping",
         ]  # fmt: skip
         assert events[1]["trace_id"] == TRACE
         assert events[1]["query_id"] == query_id

@@ -1,4 +1,4 @@
-"""Routes of accelerated datasets: refresh them, change what is loaded, see how they stand."""
+"""Routes of accelerated datasets: refresh them, change their `refresh_sql`, read their state."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -23,28 +23,28 @@ Name = Annotated[str, Path(description="A dataset of the manifest.")]
 
 
 class Message(BaseModel):
-    """What happened, in words."""
+    """A message for users."""
 
     message: str
 
 
 def _answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
     words = {
-        201: "The refresh has begun, or follows the one under way.",
-        400: "The dataset is not accelerated, or the body is not understood.",
-        403: "The key may only read.",
-        404: "There is no such dataset.",
+        201: "The refresh started, or is queued behind the running one.",
+        400: "The dataset is not accelerated, or the body is invalid.",
+        403: "The key is read-only.",
+        404: "The dataset does not exist.",
         408: "The body stopped arriving.",
         413: "The body is too large.",
-        415: "The Content-Encoding is not read.",
+        415: "The Content-Encoding is not supported.",
         503: "The runtime is starting or stopping.",
-        507: "The state store has no room.",
+        507: "The state store is full.",
     }
     return {status: {"model": Message, "description": words[status]} for status in statuses}
 
 
 def _body(**fields: str) -> dict[str, Any]:
-    """Describe a body: its fields, all of which may be left out or null."""
+    """Describe a request body whose fields may all be omitted or null."""
     properties = {
         name: {"type": ["string", "null"], "description": meaning}
         for name, meaning in fields.items()
@@ -53,11 +53,11 @@ def _body(**fields: str) -> dict[str, Any]:
     return {"requestBody": {"required": False, "content": {"application/json": {"schema": schema}}}}
 
 
-_REFRESH_SQL = "A statement over the dataset that selects what is loaded."
+_REFRESH_SQL = "A SELECT over the dataset that selects the rows to load."
 _OVERRIDES = _body(
     refresh_sql=_REFRESH_SQL,
     refresh_mode="`full` or `append`.",
-    refresh_jitter_max="A duration; the refresh begins at a random moment within it.",
+    refresh_jitter_max="A duration; the refresh starts after a random part of it.",
 )
 
 
@@ -68,20 +68,20 @@ _OVERRIDES = _body(
     openapi_extra=_OVERRIDES,
 )
 async def refresh(request: Request, name: Name) -> Response:
-    """Refresh a dataset now; one that is asked for while another runs follows it."""
+    """Refresh a dataset now, or after the refresh that is running."""
     return await _changed(request, name, _refresh, 201)
 
 
 @router.patch(
     "/v1/datasets/{name}/acceleration",
     responses={
-        200: {"description": "Changed."},
+        200: {"description": "The setting was changed."},
         **_answers(400, 403, 404, 408, 413, 415, 503, 507),
     },
     openapi_extra=_body(refresh_sql=_REFRESH_SQL),
 )
 async def configure(request: Request, name: Name) -> Response:
-    """Change the `refresh_sql` of a dataset until the next start; null leaves it as it is."""
+    """Change the `refresh_sql` of a dataset until the next start; null leaves it unchanged."""
     return await _changed(request, name, _configure, 200)
 
 
@@ -89,7 +89,7 @@ async def configure(request: Request, name: Name) -> Response:
     "/v1/datasets/{name}/acceleration", responses=_answers(400, 404, 503), response_model=None
 )
 async def standing(request: Request, name: Name) -> Response:
-    """Tell which version of a dataset is read, and how its refresh stands."""
+    """Return the current version of a dataset, and the state of its refresh."""
     accelerations = app_state.services(request).accelerations
     if accelerations is None:
         return errors.as_message(_STARTING)
@@ -124,7 +124,7 @@ async def _refresh(
 ) -> str:
     is_running = accelerations.standing(name).refreshes.running is not None
     await accelerations.refresh(name, body)
-    follows = "follows the one under way" if is_running else "has begun"
+    follows = "is queued behind the running one" if is_running else "has started"
     return f"Dataset '{name}': the refresh {follows}."
 
 
@@ -133,7 +133,7 @@ async def _configure(
 ) -> str:
     sql = body.get("refresh_sql")
     if sql is not None and not isinstance(sql, str):
-        raise ValueError("refresh_sql must be a text or null")
+        raise ValueError("refresh_sql must be a string or null")
     await accelerations.set_refresh_sql(name, sql)
     return ""
 
