@@ -1,4 +1,4 @@
-"""One refresh of a dataset from its turn among the schedulers to the version that stands."""
+"""Runs one refresh: waits for the claim, makes a version and publishes it."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ class VersionTurns:
         self._wishes = head.wishes()
 
     async def take(self, begin: events.BeginRun, on_begun: Callable[[], None]) -> int:
-        """Return the number of the version that was made; `release` is to be called after it.
+        """Make a version and return its number; call `release` afterwards.
 
         Raises:
             CarawayError, ExceptionGroup: the refresh failed.
@@ -35,11 +35,11 @@ class VersionTurns:
         return number
 
     async def release(self) -> None:
-        """Let others have their turn."""
+        """Release the claim, so that other schedulers can refresh."""
         await self._claim.release()
 
     async def _done_elsewhere(self, begin: events.BeginRun) -> int | None:
-        """Return the version of a refresh that another scheduler did meanwhile."""
+        """Return the version of this refresh if another scheduler has already done it."""
         if not begin.ask or await self._wishes.stands(begin.ask):
             return None
         await self._head.look()
@@ -49,8 +49,8 @@ class VersionTurns:
 
     async def _make(self, begin: events.BeginRun) -> int:
         head = self._head
-        # Whoever has the claim builds on what is there now, and takes nothing back that comes
-        # later: an append that was made of an older version would lose what is newer.
+        # The holder of the claim builds on the current version. An append that is based on an older
+        # version would lose newer rows.
         async with head.moving:
             await head.look()
             standing = head.held

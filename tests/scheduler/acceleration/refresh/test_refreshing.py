@@ -202,7 +202,7 @@ def test_a_dataset_that_is_switched_off_stops_everything() -> None:
         (
             RefreshSettings(refresh_mode="disabled"),
             SOME,
-            "ask with a refresh_mode of full or append",
+            "request it with refresh_mode full or append",
         ),
         (RefreshSettings(), RefreshOverrides(refresh_mode="append"), "append needs the dataset's"),
     ],
