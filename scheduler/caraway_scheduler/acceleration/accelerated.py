@@ -1,4 +1,4 @@
-"""One accelerated dataset of a scheduler: all that works on it, begun and ended together."""
+"""Runs the background tasks of one accelerated dataset, and starts and stops them together."""
 
 import asyncio
 import logging
@@ -41,7 +41,7 @@ _FOLLOWING = "/following"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the work on a dataset needs from others: its columns, and its source of changes."""
+    """What the tasks of a dataset need from others: its columns, params and source of changes."""
 
     schema: Callable[[TableName], pa.Schema]
     change_source: Callable[[Dataset], ChangeSource | None]
@@ -50,7 +50,7 @@ class Surroundings:
 
 
 class Accelerated:
-    """Runs the keeper, and beside it what applies changes and what sees to the upkeep."""
+    """The refresher of a dataset, with the tasks that apply changes and maintain it."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Accelerated:
             )
 
     def begin(self, predecessor: "Accelerated | None" = None) -> None:
-        """Begin the work, once a predecessor that was cancelled has ended its own."""
+        """Start the tasks, once the cancelled predecessor has ended its own."""
         self._predecessor = predecessor
         self._spawn(self._keep, "refresh a dataset")
         if self._snapshotting is not None:
@@ -103,37 +103,38 @@ class Accelerated:
             self._spawn(partial(self._feed, self.feed), "apply changes")
 
     def cancel(self) -> None:
+        """Cancel all tasks."""
         if self.feed is not None:
             self.feed.stop()
         self._tasks.cancel()
         self.head.stop()
 
     async def ended(self) -> None:
-        """Wait until all that was cancelled has ended."""
+        """Wait until all cancelled tasks have ended."""
         await self._tasks.ended()
         await self.head.ended()
         self._predecessor = None
 
     async def reach(self, revision: int) -> None:
-        """Have readers see the version of a revision, or a later one."""
+        """Let readers see the version of a revision, or a later one."""
         await self._in_turn(partial(self.head.reach, revision))
 
     def source_loaded(self) -> None:
-        """The source can be read."""
+        """Note that the source can be read."""
         self._has_source.set()
         self.keeper.source_loaded()
 
     def news(self, revision: int | None = None) -> None:
-        """The state store has another version, perhaps of another scheduler."""
+        """Note that the state store has another version, possibly of another scheduler."""
         held = self.head.held
         if revision is None or held is None or held.revision < revision:
             self.keeper.news()
 
     def target(self) -> ChangeTarget:
-        """Return what its changes are read by; it takes them.
+        """Return the columns and keys that its changes are decoded for.
 
         Raises:
-            StreamStoppedError: it is not ready for them yet.
+            StreamStoppedError: it is not ready for changes yet.
         """
         assert self.feed is not None
         if self.head.shown is None:
@@ -153,9 +154,10 @@ class Accelerated:
         )
 
     def changeable(self) -> Changeable:
-        """Return what statements have to know of it to change it, as it is read now.
+        """Return what statements need to change it, in its current state.
 
-        Raises: as `target`.
+        Raises:
+            StreamStoppedError: it is not ready for changes yet.
         """
         target, version = self.target(), self.head.shown
         assert version is not None
@@ -164,12 +166,12 @@ class Accelerated:
         return Changeable(self.plan.name, target.schema, target.primary_key, twice, upon)
 
     def moved(self) -> None:
-        """Readers see another state."""
+        """Note that readers see another state."""
         if self._snapshotting is not None:
             self._snapshotting.news()
 
     def damaged(self) -> None:
-        """Repair stored rows that cannot be read, unless that is under way."""
+        """Repair stored rows that cannot be read, unless a repair is running."""
         is_under_way = self._repair is not None and not self._repair.done()
         if not is_under_way and not self.keeper.state.damaged:
             self._repair = self._tasks.spawn(
@@ -186,7 +188,7 @@ class Accelerated:
         await self.keeper.run()
 
     async def _feed(self, feed: Feed) -> None:
-        """Have a version to change, then apply changes; those of a source are asked for."""
+        """Ensure that a version exists, then apply changes, and follow a source if there is one."""
         await self._has_begun.wait()
         again = Backoff(_DELAYS)
         while True:
@@ -199,7 +201,7 @@ class Accelerated:
                 await feed.begin()
                 break
             except StateAwayError as exc:
-                logger.warning("changes have to wait", extra={"cause": exc.message})
+                logger.warning("changes wait for the state store", extra={"cause": exc.message})
             except CarawayError as exc:
                 self.keeper.fail(exc.message)
             await asyncio.sleep(again.failed())
@@ -215,7 +217,7 @@ class Accelerated:
         await feed.run()
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
-        """Take the primary key that the source has, where the manifest names none."""
+        """Use the primary key of the source if the manifest has none."""
         subject = self.head.subject
         if primary_key:
             keys = replace(subject.keys or Keys(), primary=primary_key)
@@ -237,7 +239,7 @@ class Accelerated:
         return PartitionBy((BucketKey(buckets, self._bucketed.column),))
 
     async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        # Two lives of a dataset would show their versions to the same readers, in any order.
+        # Two lives of a dataset would otherwise show versions to the same readers in any order.
         if self._predecessor is not None:
             await self._predecessor.ended()
         await work()
@@ -247,7 +249,8 @@ class Accelerated:
         self._tasks.keep(partial(self._in_turn, work), kind, failed, dataset=self.plan.name)
 
     def _failed(self, kind: str, exc: BaseException) -> None:
-        """Say that something went wrong which nobody foresaw; it is begun again with back-off."""
+        """Report an unexpected failure; the task is restarted with back-off."""
         self.keeper.fail(
-            f"to {kind} failed unexpectedly and is tried again; the scheduler's log has the cause"
+            f"the task '{kind}' failed unexpectedly and is retried; the scheduler's log has "
+            "the cause"
         )

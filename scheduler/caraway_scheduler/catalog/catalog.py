@@ -44,15 +44,12 @@ class Accelerator(Protocol):
 
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None:
         """Start the acceleration of a dataset."""
-        ...
 
     def end(self, name: TableName) -> None:
         """Stop the acceleration of a dataset."""
-        ...
 
     def source_loaded(self, name: TableName) -> None:
         """Note that the source of a dataset was loaded."""
-        ...
 
 
 class Catalog:
@@ -75,7 +72,7 @@ class Catalog:
         self.on_change = on_change
         self._ready_state: ReadyState = "on_load"
         self._tasks = tasks.Tasks()
-        self._keepers: dict[TableName, asyncio.Task[None]] = {}
+        self._loading: dict[TableName, asyncio.Task[None]] = {}
         self._views: dict[TableName, View] = {}
         self._view_tables: dict[TableName, ViewTable] = {}
         self._settled: dict[TableName, asyncio.Event] = {}
@@ -133,7 +130,7 @@ class Catalog:
             await self._install()
 
     def moved(self) -> None:
-        """Record that the rows of an accelerated dataset changed."""
+        """Record that rows of an accelerated dataset changed."""
         self.moves += 1
         self.on_change()
 
@@ -168,19 +165,11 @@ class Catalog:
         await self._install()
 
     def params(self, dataset: Dataset) -> Mapping[str, str]:
-        """Return the params of a dataset, with secrets filled in.
-
-        Raises:
-            CarawayError: a secret is missing.
-        """
+        """Return the params of a dataset; see `SourceCalls.params`."""
         return self._asking.params(dataset)
 
     def change_source(self, dataset: Dataset) -> ChangeSource | None:
-        """Return the source of a dataset's changes, or None if its connector has none.
-
-        Raises:
-            DatasetError: the dataset's path or params are wrong.
-        """
+        """Return the source of a dataset's changes; see `SourceCalls.change_source`."""
         return self._asking.change_source(dataset)
 
     def source_bytes(self, name: TableName) -> int:
@@ -210,8 +199,8 @@ class Catalog:
 
     def _begin(self, dataset: Dataset) -> None:
         name = TableName(dataset.name)
-        if keeper := self._keepers.pop(name, None):
-            keeper.cancel()
+        if task := self._loading.pop(name, None):
+            task.cancel()
         old = self.datasets.get(name)
         state = DatasetState(
             dataset,
@@ -224,7 +213,7 @@ class Catalog:
         if (before := self._settled.get(name)) is not None:
             before.set()  # A caller may wait for the task that was just cancelled.
         settled = self._settled[name] = asyncio.Event()
-        self._keepers[name] = self._tasks.keep(
+        self._loading[name] = self._tasks.keep(
             lambda: self._keep(state, settled), "keep a dataset", dataset=name
         )
 
@@ -243,7 +232,7 @@ class Catalog:
             state.is_kept = True
 
     def _drop(self, name: TableName) -> None:
-        self._keepers.pop(name).cancel()
+        self._loading.pop(name).cancel()
         self.datasets.pop(name)
         self._settled.pop(name).set()
         if self.accelerator is None:

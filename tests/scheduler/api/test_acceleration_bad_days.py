@@ -70,8 +70,8 @@ async def test_a_full_refresh_has_the_columns_that_the_source_has_then(
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        ("removed", "its source has no column 'v' any more; ask for a refresh with"),
-        ("retyped", "column 'id' is of type int64, and in rows that came since of another"),
+        ("removed", "its source has no column 'v' any more; request a refresh with"),
+        ("retyped", "column 'id' is of type int64, but newer rows have another type"),
     ],
 )
 async def test_an_append_refuses_columns_of_another_kind(

@@ -99,7 +99,7 @@ async def test_a_damaged_snapshot_is_told_of_and_the_source_is_loaded(
     async with running(tmp_path, text) as runtime:
         await at_version(runtime, 1)
         assert await count(runtime) == 10
-    assert "does not start from its snapshot" in caplog.text
+    assert "cannot start from its snapshot" in caplog.text
 
 
 async def test_snapshots_go_to_a_bucket(tmp_path: Path, s3_server: S3Server) -> None:

@@ -1,8 +1,8 @@
-"""Snapshots of an accelerated dataset in a store of their own, to start from without its source.
+"""Stores snapshots of an accelerated dataset, so that it can start without its source.
 
-A snapshot is what a statement over the dataset gave at one moment, stored by executors as any
-version is, and a description of it, a chunk of one row. A third key, without rows that count, is
-written last and carries in its name where the description is; so a snapshot is whole or not there.
+A snapshot consists of rows, which executors store like those of any version, and a description,
+which is a chunk with one row. A third key without rows is written last and refers to the
+description in its name. So a snapshot is either complete or absent.
 """
 
 import json
@@ -40,7 +40,7 @@ _MARK = re.compile(r"(?P<at>[0-9a-f]+)-(?P<sha>[0-9a-f]{64})-(?P<size>[0-9]+)-(?
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A snapshot, by the key that marks it whole."""
+    """A snapshot, with the key that marks it as complete."""
 
     mark: str
     made: int
@@ -49,9 +49,9 @@ class Found:
 
 
 class DatasetSnapshots:
-    """Writes snapshots of one dataset, and has versions start from them.
+    """Writes snapshots of one dataset, and creates versions from them.
 
-    `maker` stores at the place of the snapshots, whose chunks `store` reads.
+    `maker` stores rows in the place of the snapshots, and `store` reads their chunks.
     """
 
     def __init__(self, head: CurrentVersion, maker: Maker, store: ResultStore) -> None:
@@ -61,10 +61,10 @@ class DatasetSnapshots:
         self._prefix = f"m{making.prefix_of(head.name)}"
 
     async def write(self) -> str | None:
-        """Make a snapshot of what readers have; returns which state it is of, None without one.
+        """Write a snapshot of the version that readers see; returns its state, or None without one.
 
         Raises:
-            CarawayError: it could not be stored; there is none of it.
+            CarawayError: the snapshot could not be stored, and does not exist.
         """
         head = self._head
         version = head.shown
@@ -78,39 +78,40 @@ class DatasetSnapshots:
         return state_of(version)
 
     async def state(self) -> str | None:
-        """Return which state the last snapshot is of.
+        """Return the state of the last snapshot, or None without one.
 
         Raises:
-            CarawayError: it cannot be read.
+            CarawayError: the snapshot cannot be read.
         """
         document = await self._of_last(self._read)
         return str(document["state"]) if document else None
 
     async def start(self) -> Successor | None:
-        """Bring the last snapshot of this dataset here as its first version.
+        """Copy the last snapshot of this dataset here, as its first version.
 
-        Returns None where there is none, or one of something else.
+        Returns None if there is none, or if it has another origin.
 
         Raises:
-            CarawayError: it cannot be read, or not be stored here.
+            CarawayError: the snapshot cannot be read, or not be stored here.
         """
         return await self._of_last(self._first)
 
     async def replacement(self, held: HeldVersion) -> Successor | None:
-        """Bring the last snapshot here in place of a version, if it has the very same rows.
+        """Copy the last snapshot here to replace a version, if it has exactly the same rows.
 
-        An older one is not taken: readers would lose what they have seen.
+        An older snapshot is not used, because readers would lose rows that they have seen.
 
         Raises:
-            CarawayError: it cannot be read, or not be stored here.
+            CarawayError: the snapshot cannot be read, or not be stored here.
         """
         return await self._of_last(partial(self._same, held))
 
     async def _of_last(self, work: Callable[[Found], Awaitable[T | None]]) -> T | None:
-        """Return what a work on the last snapshot gives, None without a snapshot.
+        """Call `work` with the last snapshot, and return its result; None without a snapshot.
 
-        Whoever makes newer snapshots removes the older ones, also while they are read. The work
-        then begins again with the newest. Each try that fails so means `_KEPT` more snapshots.
+        A writer of newer snapshots deletes older ones, even while they are read. `work` is then
+        called again with the newest one. Each such failure means that `_KEPT` newer snapshots
+        exist.
         """
         for tries_left in reversed(range(_TRIES)):
             found = await self._found()
@@ -119,7 +120,7 @@ class DatasetSnapshots:
             try:
                 return await work(found[-1])
             except CarawayError:
-                # The mark goes first, so one that is still there is no reason for the failure.
+                # The mark is deleted first, so if it still exists, the failure has another reason.
                 if not tries_left or found[-1] in await self._found():
                     raise
         return None
@@ -129,7 +130,7 @@ class DatasetSnapshots:
         subject = self._head.subject
         if document["origin"] != subject.origin:
             logger.warning(
-                "the snapshot is of another source, key or choice of rows and is not used",
+                "the snapshot has another source, key or selection of rows and is not used",
                 extra={"dataset": self._head.name},
             )
             return None
@@ -199,14 +200,14 @@ class DatasetSnapshots:
         return sorted(found, key=lambda each: each.made)
 
     async def _remove_old(self) -> None:
-        """Remove old snapshots, and rows that belong to none.
+        """Delete old snapshots, and rows that belong to no snapshot.
 
-        Two schedulers may do this at once, and descriptions may be damaged.
+        Two schedulers may do this at the same time, and descriptions may be damaged.
         """
         found = await self._found()
         for old in found[:-_KEPT]:
             rows = await self._rows_of(old)
-            # The mark first: without it there is no such snapshot.
+            # Delete the mark first: without it, the snapshot does not exist.
             for key in (old.mark, old.description, rows):
                 if key is not None:
                     await self._store.delete(key)
@@ -219,16 +220,16 @@ class DatasetSnapshots:
                 await self._store.delete(key)
 
     async def _rows_of(self, found: Found) -> str | None:
-        """Return where the rows of a snapshot are, None if its description cannot be read."""
+        """Return the key of a snapshot's rows, or None if its description cannot be read."""
         try:
             return str((await self._read(found))["key"])
         except CarawayError as exc:
-            logger.info("a snapshot cannot be read", extra={"cause": exc.message})
+            logger.info("snapshot cannot be read", extra={"cause": exc.message})
             return None
 
 
 def state_of(version: DatasetVersion) -> str:
-    """Name what readers see of a version: equal where its rows are."""
+    """Return an identifier of the rows that readers see of a version."""
     log = version.read_log
     return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"
 

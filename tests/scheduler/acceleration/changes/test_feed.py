@@ -350,7 +350,7 @@ async def test_a_queue_that_stays_full_is_told_of_in_time(tmp_path: Path) -> Non
 async def test_time_that_runs_out_in_the_middle_says_so(tmp_path: Path) -> None:
     async with site(tmp_path) as place, place.taking() as one:
         one.readers.may_load.clear()
-        with pytest.raises(QueueFullError, match="may be applied or not; send them again"):
+        with pytest.raises(QueueFullError, match="may or may not be applied; send them again"):
             await one.apply(changes((1, "x")), within_s=0.1)
         one.readers.may_load.set()
         await one.apply(changes((2, "x")))

@@ -185,8 +185,8 @@ async def test_times_far_away_and_texts_that_are_none_do_no_harm() -> None:
         (pa.int64(), "timestamptz", "needs a column of timestamps or dates"),
         (pa.float64(), "unix_seconds", "needs a column of whole numbers"),
         (pa.timestamp("s"), "unix_millis", "needs a column of whole numbers"),
-        (pa.int64(), "ISO8601", "needs a column of texts, timestamps or dates"),
-        (pa.bool_(), "date", "needs a column of dates, timestamps or texts"),
+        (pa.int64(), "ISO8601", "needs a column of strings, timestamps or dates"),
+        (pa.bool_(), "date", "needs a column of dates, timestamps or strings"),
     ],
 )
 def test_a_column_that_does_not_fit_is_named(
