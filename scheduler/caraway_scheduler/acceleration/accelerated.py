@@ -57,8 +57,8 @@ class Accelerated:
         dataset: Dataset,
         acceleration: Acceleration,
         plan: LoadPlan,
-        head: CurrentVersion,
-        keeper: Refresher,
+        current: CurrentVersion,
+        refresher: Refresher,
         results: ResultStore,
         surroundings: Surroundings,
         snapshotting: Snapshotting | None = None,
@@ -66,9 +66,9 @@ class Accelerated:
         self.dataset = dataset
         self.acceleration = acceleration
         self.plan = plan
-        self.keeper = keeper
+        self.refresher = refresher
         self.feed: Feed | None = None
-        self.head = head
+        self.current = current
         self._snapshotting = snapshotting
         self._has_begun, self._has_source = asyncio.Event(), asyncio.Event()
         self._bucketed = plan.bucketed
@@ -80,16 +80,16 @@ class Accelerated:
         self._tasks = tasks.Tasks()
         self._is_following = False
         self._predecessor: Accelerated | None = None
-        self._repairing = Repairing(head, keeper, snapshotting, plan.settings.refresh_mode)
+        self._repairing = Repairing(current, refresher, snapshotting, plan.settings.refresh_mode)
         self._repair: asyncio.Task[None] | None = None
         kept = acceleration.retention
         every_s = kept.check_interval_s if kept else None
-        self.upkeep = Upkeep(head, plan.recipe, results, every_s)
+        self.upkeep = Upkeep(current, plan.recipe, results, every_s)
         if plan.settings.refresh_mode == "changes":
             schema = partial(surroundings.schema, plan.name)
             can_begin_anew = dataset.connector in registry.CHANGE_SOURCES
             self.feed = Feed(
-                head, results, schema, self._cut, self._changed, can_begin_anew=can_begin_anew
+                current, results, schema, self._cut, self._changed, can_begin_anew=can_begin_anew
             )
 
     def begin(self, predecessor: "Accelerated | None" = None) -> None:
@@ -107,28 +107,28 @@ class Accelerated:
         if self.feed is not None:
             self.feed.stop()
         self._tasks.cancel()
-        self.head.stop()
+        self.current.stop()
 
     async def ended(self) -> None:
         """Wait until all cancelled tasks have ended."""
         await self._tasks.ended()
-        await self.head.ended()
+        await self.current.ended()
         self._predecessor = None
 
     async def reach(self, revision: int) -> None:
         """Let readers see the version of a revision, or a later one."""
-        await self._in_turn(partial(self.head.reach, revision))
+        await self._in_turn(partial(self.current.reach, revision))
 
     def source_loaded(self) -> None:
         """Note that the source can be read."""
         self._has_source.set()
-        self.keeper.source_loaded()
+        self.refresher.source_loaded()
 
     def news(self, revision: int | None = None) -> None:
         """Note that the state store has another version, possibly of another scheduler."""
-        held = self.head.held
+        held = self.current.held
         if revision is None or held is None or held.revision < revision:
-            self.keeper.news()
+            self.refresher.news()
 
     def target(self) -> ChangeTarget:
         """Return the columns and keys that its changes are decoded for.
@@ -137,14 +137,14 @@ class Accelerated:
             StreamStoppedError: it is not ready for changes yet.
         """
         assert self.feed is not None
-        if self.head.shown is None:
+        if self.current.shown is None:
             raise StreamStoppedError(
                 f"dataset '{self.plan.name}' is being loaded and takes no changes yet; try again"
             )
         if self._params is None:
             self._params = self._read_params(self.dataset)
             self._registry = schema_registries.of_params(self._params)
-        keys = self.head.subject.keys
+        keys = self.current.subject.keys
         return ChangeTarget(
             self.feed.schema,
             keys.primary if keys else (),
@@ -159,7 +159,7 @@ class Accelerated:
         Raises:
             StreamStoppedError: it is not ready for changes yet.
         """
-        target, version = self.target(), self.head.shown
+        target, version = self.target(), self.current.shown
         assert version is not None
         twice = plans.twice_of(self.acceleration)
         upon = Upon(version.key, version.read_log)
@@ -173,7 +173,7 @@ class Accelerated:
     def damaged(self) -> None:
         """Repair stored rows that cannot be read, unless a repair is running."""
         is_under_way = self._repair is not None and not self._repair.done()
-        if not is_under_way and not self.keeper.state.damaged:
+        if not is_under_way and not self.refresher.state.damaged:
             self._repair = self._tasks.spawn(
                 self._repairing.run(),
                 "repair stored rows",
@@ -185,7 +185,7 @@ class Accelerated:
         if self._snapshotting is not None:
             await self._snapshotting.begin()
         self._has_begun.set()
-        await self.keeper.run()
+        await self.refresher.run()
 
     async def _feed(self, feed: Feed) -> None:
         """Ensure that a version exists, then apply changes, and follow a source if there is one."""
@@ -193,7 +193,7 @@ class Accelerated:
         again = Backoff(_DELAYS)
         while True:
             try:
-                if await self.head.look() is None:
+                if await self.current.look() is None:
                     await self._has_source.wait()
                 source = None if self._is_following else self._change_source()
                 if source is not None and not self.acceleration.primary_key:
@@ -203,14 +203,14 @@ class Accelerated:
             except StateAwayError as exc:
                 logger.warning("changes wait for the state store", extra={"cause": exc.message})
             except CarawayError as exc:
-                self.keeper.fail(exc.message)
+                self.refresher.fail(exc.message)
             await asyncio.sleep(again.failed())
-        self.keeper.fail("")
+        self.refresher.fail("")
         if source is not None:
             name = self.plan.name
-            claim = self.head.claim(_FOLLOWING)
+            claim = self.current.claim(_FOLLOWING)
             following = Following(
-                name, source, self._ingest, claim.take, self._told, release=claim.release
+                name, source, self._ingest, claim.take, self._report, release=claim.release
             )
             self._is_following = True
             self._spawn(following.run, "follow a source")
@@ -218,17 +218,17 @@ class Accelerated:
 
     def _adopt(self, primary_key: tuple[str, ...]) -> None:
         """Use the primary key of the source if the manifest has none."""
-        subject = self.head.subject
+        subject = self.current.subject
         if primary_key:
             keys = replace(subject.keys or Keys(), primary=primary_key)
-            self.head.subject = replace(subject, keys=keys)
+            self.current.subject = replace(subject, keys=keys)
             self._bucketed = plans.bucketed(self.acceleration, primary_key)
 
-    def _told(self, error: CarawayError | None) -> None:
-        self.keeper.fail(error.message if error is not None else "")
+    def _report(self, error: CarawayError | None) -> None:
+        self.refresher.fail(error.message if error is not None else "")
 
     def _changed(self) -> None:
-        self.keeper.moved()
+        self.refresher.moved()
         self.upkeep.news()
 
     def _cut(self) -> PartitionBy:
@@ -250,7 +250,7 @@ class Accelerated:
 
     def _failed(self, kind: str, exc: BaseException) -> None:
         """Report an unexpected failure; the task is restarted with back-off."""
-        self.keeper.fail(
+        self.refresher.fail(
             f"the task '{kind}' failed unexpectedly and is retried; the scheduler's log has "
             "the cause"
         )

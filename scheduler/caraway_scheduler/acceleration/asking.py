@@ -58,10 +58,10 @@ class RefreshRequests:
         """
         name = kept.plan.name
         wanted = overrides.read(body, name)
-        kept.keeper.check(events.RefreshAsked(wanted))
+        kept.refresher.check(events.RefreshAsked(wanted))
         await self._plan(kept, wanted.refresh_sql)
         ask = await self._versions.wishes(name).ask(body)
-        kept.keeper.ask(events.RefreshAsked(wanted, ask=ask.id))
+        kept.refresher.ask(events.RefreshAsked(wanted, ask=ask.id))
 
     async def set_sql(self, kept: Accelerated, sql: str | None) -> None:
         """Change the statement that all schedulers load with; None changes nothing.
@@ -108,7 +108,7 @@ class RefreshRequests:
             kept = self._kept.get(wishes.name_in(entry))
             if kept is not None and entry.value:
                 # The scheduler that accepted the request does it; a finished one is not repeated.
-                loop.call_later(GRACE_S, kept.keeper.remind, wishes.ask_of(entry))
+                loop.call_later(GRACE_S, kept.refresher.remind, wishes.ask_of(entry))
 
     async def _follow_settings(self) -> None:
         async for entry in self._versions.wished(wishes.SETTINGS):
@@ -129,9 +129,9 @@ class RefreshRequests:
 
 
 def _configure(kept: Accelerated, sql: RefreshSql) -> None:
-    kept.keeper.configure(replace(kept.plan.settings, refresh_sql=sql))
+    kept.refresher.configure(replace(kept.plan.settings, refresh_sql=sql))
 
 
 def _manifest_sql(kept: Accelerated) -> str:
     written = kept.plan.settings.refresh_sql
-    return wishes.manifest(kept.head.subject.origin, written.text if written else "")
+    return wishes.manifest(kept.current.subject.origin, written.text if written else "")

@@ -141,7 +141,7 @@ class Accelerations:
             self._catalog.tell(state.name, "error", failure)
             return
         subject = plans.subject_of(state.dataset, acceleration)
-        head = CurrentVersion(
+        current = CurrentVersion(
             subject,
             self._maker,
             self._versions,
@@ -150,9 +150,9 @@ class Accelerations:
             lambda: datetime.now(UTC),
             partial(self._moved, state.name),
         )
-        keeper = Refresher(
+        refresher = Refresher(
             plan,
-            head,
+            current,
             self._tell,
             self._catalog.source_schema,
             self._catalog.source_bytes,
@@ -163,8 +163,8 @@ class Accelerations:
             state.dataset,
             acceleration,
             plan,
-            head,
-            keeper,
+            current,
+            refresher,
             self._results,
             Surroundings(
                 self._catalog.source_schema,
@@ -172,7 +172,7 @@ class Accelerations:
                 self._catalog.params,
                 self,
             ),
-            self._snapshotting(head, acceleration),
+            self._snapshotting(current, acceleration),
         )
         self._kept[state.name] = kept
         self._changed()
@@ -278,11 +278,11 @@ class Accelerations:
 
     def partitions(self) -> pa.Table:
         """Return the content of `runtime.partitions`."""
-        heads = {name: kept.head for name, kept in self._kept.copy().items()}
+        shown = {name: kept.current for name, kept in self._kept.copy().items()}
         read = [
-            (name, head.shown, head.table(head.shown))
-            for name, head in heads.items()
-            if head.shown is not None
+            (name, current.shown, current.table(current.shown))
+            for name, current in shown.items()
+            if current.shown is not None
         ]
         return partition_listing.table(read, self._dispatch.executors())
 
@@ -307,7 +307,7 @@ class Accelerations:
 
     async def refreshed(self, name: TableName) -> None:
         """Refresh a dataset and wait until it is read; raises as `Refresher.refreshed` does."""
-        await self._accelerated(name).keeper.refreshed()
+        await self._accelerated(name).refresher.refreshed()
 
     def target(self, name: TableName) -> ChangeTarget:
         """Return the columns and keys that changes of a dataset are decoded for.
@@ -345,7 +345,7 @@ class Accelerations:
             self._kept[name].moved()
 
     def _snapshotting(
-        self, head: CurrentVersion, acceleration: Acceleration
+        self, current: CurrentVersion, acceleration: Acceleration
     ) -> Snapshotting | None:
         place, wanted = self._snapshots, acceleration.snapshots
         if wanted.use == "disabled":
@@ -353,11 +353,11 @@ class Accelerations:
         if place is None:
             logger.warning(
                 "no snapshots are written: the manifest has no snapshots.location",
-                extra={"dataset": head.name},
+                extra={"dataset": current.name},
             )
             return None
-        store = DatasetSnapshots(head, Maker(self._dispatch, place.place), place.store)
-        return Snapshotting(head, store, wanted, place.on_failure)
+        store = DatasetSnapshots(current, Maker(self._dispatch, place.place), place.store)
+        return Snapshotting(current, store, wanted, place.on_failure)
 
     def _changing(self, name: TableName) -> Accelerated:
         kept = self._accelerated(name)
@@ -392,7 +392,7 @@ class Accelerations:
 
 
 def _standing(kept: Accelerated) -> DatasetStanding:
-    keeper, feed, changing = kept.keeper, kept.feed, None
+    refresher, feed, changing = kept.refresher, kept.feed, None
     if feed is not None:
         changing = Changing(feed.applied, feed.waiting, kept.upkeep.compactions)
-    return DatasetStanding(keeper.state, keeper.version, keeper.stored, changing)
+    return DatasetStanding(refresher.state, refresher.version, refresher.stored, changing)

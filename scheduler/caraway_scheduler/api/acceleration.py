@@ -97,7 +97,7 @@ async def standing(request: Request, name: Name) -> Response:
         _, found = dataset_names.find(name, accelerations.standing)
     except CarawayError as exc:
         return errors.as_message(exc)
-    return JSONResponse(_told(found))
+    return JSONResponse(_document(found))
 
 
 async def _changed(request: Request, name: str, change: Any, status: int) -> Response:
@@ -147,37 +147,37 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     return document
 
 
-def _told(found: DatasetStanding) -> dict[str, Any]:
+def _document(found: DatasetStanding) -> dict[str, Any]:
     refreshes, version = found.refreshes, found.version
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "dataset": refreshes.dataset,
         "status": status_of(refreshes),
         "refresh_mode": refreshes.settings.refresh_mode,
     }
     if version is not None:
-        told["version"] = {
+        document["version"] = {
             "number": version.number,
             "rows": version.rows,
             "bytes": version.size_bytes,
             "made_at": version.made_at.isoformat(),
         }
     if found.changing is not None and version is not None:
-        told["changes"] = {
+        document["changes"] = {
             "log_entries": len(version.read_log),
             "log_rows": version.log_rows,
             "waiting": found.changing.waiting,
         }
     if refreshes.running is not None:
-        told["refresh"] = {
+        document["refresh"] = {
             "attempt": refreshes.running.attempt,
             "rows": found.stored.rows,
             "bytes": found.stored.size_bytes,
         }
     if refreshes.waiting is not None:
-        told["is_asked_for_again"] = True
+        document["is_asked_for_again"] = True
     if error := refreshes.error or refreshes.damaged:
-        told["error"] = error
-    return told
+        document["error"] = error
+    return document
 
 
 def _refusal(status: int, message: str) -> Response:

@@ -35,7 +35,7 @@ class Record:
     """Whether it received the catalog that new statements use; it keeps that besides newer ones."""
     failures: Mapping[TableName, str] = field(default_factory=dict)
     is_proven: bool = False
-    is_told: bool = False
+    is_notified: bool = False
     is_leaving: bool = False
     step: Step | None = None
     attempts: int = 0
@@ -51,34 +51,34 @@ class Record:
 
     def member(self) -> Member:
         """Return the executor as a member."""
-        told = self.description
+        description = self.description
         return Member(
-            told.executor_id,
-            told.cores,
-            told.memory_bytes,
-            told.address,
-            told.incarnation,
-            told.active_tasks,
+            description.executor_id,
+            description.cores,
+            description.memory_bytes,
+            description.address,
+            description.incarnation,
+            description.active_tasks,
         )
 
     def status(self, now: float, reason: str) -> ExecutorStatus:
         """Return the status of the executor for listings."""
-        told = self.description
+        description = self.description
         return ExecutorStatus(
-            executor_id=told.executor_id,
+            executor_id=description.executor_id,
             state=self.state,
-            address=told.address,
-            incarnation=told.incarnation,
-            cores=told.cores,
-            memory_bytes=told.memory_bytes,
-            memory_used_bytes=told.memory_used_bytes,
-            build=told.build,
-            protocol_version=told.protocol_version,
-            active_tasks=told.active_tasks,
-            finished_tasks=told.finished_tasks,
-            failed_tasks=told.failed_tasks,
+            address=description.address,
+            incarnation=description.incarnation,
+            cores=description.cores,
+            memory_bytes=description.memory_bytes,
+            memory_used_bytes=description.memory_used_bytes,
+            build=description.build,
+            protocol_version=description.protocol_version,
+            active_tasks=description.active_tasks,
+            finished_tasks=description.finished_tasks,
+            failed_tasks=description.failed_tasks,
             catalog_version=self.held,
-            holds=told.holds,
+            holds=description.holds,
             heartbeat_age_s=max(0.0, now - self.heard_at),
             reason=reason,
         )

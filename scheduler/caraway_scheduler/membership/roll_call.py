@@ -103,8 +103,8 @@ class RollCall:
             self._is_deaf, answers = True, ()
         else:
             self._is_deaf = False
-        for told in answers:
-            self.post(events.Heard(told, asked_at, self._clock()))
+        for description in answers:
+            self.post(events.Heard(description, asked_at, self._clock()))
         # A scheduler that was paused must not treat all executors as lost, so it asks once more.
         stood_still = self._clock() - asked_at > _STOOD_STILL_S and not self._stood_still
         self._stood_still = stood_still

@@ -107,19 +107,19 @@ def status(roll: Roll, record: Record, now: float) -> ExecutorStatus:
     return record.status(now, _reason(roll, record))
 
 
-def refusal(told: Description, build: str) -> str:
+def refusal(description: Description, build: str) -> str:
     """Return the message that names both versions, for the scheduler's and the executor's log."""
     return (
-        f"executor '{told.executor_id}' (build {told.build or 'unknown'}) speaks protocol version "
-        f"{told.protocol_version}, the scheduler (build {build}) speaks version "
-        f"{PROTOCOL_VERSION}; run the same version of Caraway on both"
+        f"executor '{description.executor_id}' (build {description.build or 'unknown'}) speaks "
+        f"protocol version {description.protocol_version}, the scheduler (build {build}) speaks "
+        f"version {PROTOCOL_VERSION}; run the same version of Caraway on both"
     )
 
 
 def _heard(roll: Roll, event: events.Heard) -> Outcome:
-    told = event.description
-    known = roll.records.get(told.executor_id)
-    if known is None or known.description.incarnation != told.incarnation:
+    description = event.description
+    known = roll.records.get(description.executor_id)
+    if known is None or known.description.incarnation != description.incarnation:
         return _settle(roll, _first_heard(roll, event), event.now)
     if known.lost_at is not None:
         if event.asked_at < known.lost_at:
@@ -127,9 +127,9 @@ def _heard(roll: Roll, event: events.Heard) -> Outcome:
         returned = _first_heard(roll, event)
         returned = replace(returned, failures=known.failures, is_leaving=known.is_leaving)
         return _settle(roll, returned, event.now)
-    record = replace(known, description=told, heard_at=event.now)
+    record = replace(known, description=description, heard_at=event.now)
     if event.asked_at >= known.held_at and known.step != "install":
-        record = replace(record, held=told.catalogs.get(roll.origin))
+        record = replace(record, held=description.catalogs.get(roll.origin))
     return _settle(roll, record, event.now)
 
 
@@ -197,7 +197,7 @@ def _done(record: Record, event: events.StepEnded) -> Record:
         case "probe":
             return replace(record, is_proven=True)
         case "refuse":
-            return replace(record, is_told=True)
+            return replace(record, is_notified=True)
 
 
 def _retrying(record: Record) -> Record:
@@ -231,16 +231,16 @@ def _settle(roll: Roll, record: Record, now: float) -> Outcome:
     step = _next_step(roll, record)
     if step is None or record.step is not None or now < record.next_step_at:
         return _put(roll, record), ()
-    told = record.description
-    reason = refusal(told, roll.build) if step == "refuse" else ""
+    description = record.description
+    reason = refusal(description, roll.build) if step == "refuse" else ""
     version = roll.wanted if step == "install" else None
-    take = events.Take(step, told.executor_id, told.incarnation, version, reason)
+    take = events.Take(step, description.executor_id, description.incarnation, version, reason)
     return _put(roll, replace(record, step=step)), (take,)
 
 
 def _next_step(roll: Roll, record: Record) -> events.Step | None:
     if record.state == "refused":
-        return None if record.is_told else "refuse"
+        return None if record.is_notified else "refuse"
     if record.state not in ("registered", "ready") or roll.wanted is None:
         return None
     if record.held != roll.wanted or _unknown_failures(roll, record):
@@ -249,12 +249,12 @@ def _next_step(roll: Roll, record: Record) -> events.Step | None:
 
 
 def _state(roll: Roll, record: Record) -> ExecutorState:
-    told = record.description
+    description = record.description
     if record.lost_at is not None:
         return "lost"
-    if told.protocol_version != PROTOCOL_VERSION:
+    if description.protocol_version != PROTOCOL_VERSION:
         return "refused"
-    if told.is_draining or record.is_leaving or is_wished_away(roll, record):
+    if description.is_draining or record.is_leaving or is_wished_away(roll, record):
         return "draining"
     if not record.is_proven or not _has_catalog(roll, record):
         return "registered"

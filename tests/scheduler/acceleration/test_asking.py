@@ -68,7 +68,7 @@ async def both(folder: Path, poll_s: float = QUICK_S) -> AsyncIterator[tuple[Sch
 def falls_dead(at: Scheduler, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a scheduler do nothing of what it answers for, as one that is killed at once."""
     known: Any = at.running.services.accelerations
-    monkeypatch.setattr(known._kept[TableName("orders")].keeper, "ask", lambda _asked: None)
+    monkeypatch.setattr(known._kept[TableName("orders")].refresher, "ask", lambda _asked: None)
 
 
 async def test_a_refresh_is_done_by_another_scheduler_than_died(
@@ -129,10 +129,10 @@ async def test_what_is_set_on_one_scheduler_is_loaded_by_the_other(tmp_path: Pat
         body = {"refresh_sql": "SELECT * FROM orders WHERE id > 1"}
         assert (await one.running.api.patch(PATH, json=body)).status_code == 200
         known: Any = two.running.services.accelerations
-        keeper = known._kept[TableName("orders")].keeper
+        refresher = known._kept[TableName("orders")].refresher
 
         async def follows() -> bool:
-            return keeper.state.settings.refresh_sql is not None
+            return refresher.state.settings.refresh_sql is not None
 
         await eventually(follows, "the other scheduler knows of it")
         before = await version(two)

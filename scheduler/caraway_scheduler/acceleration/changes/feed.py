@@ -63,7 +63,7 @@ class Feed:
 
     def __init__(
         self,
-        head: CurrentVersion,
+        current: CurrentVersion,
         results: ResultStore,
         schema: Callable[[], pa.Schema],
         cut: Callable[[], PartitionBy],
@@ -71,13 +71,13 @@ class Feed:
         *,
         can_begin_anew: bool = False,
     ) -> None:
-        self._head = head
+        self._current = current
         self._results = results
         self._schema = schema
         self._cut = cut
         self._on_moved = on_moved
         self._can_begin_anew = can_begin_anew
-        self._applied_requests = head.requests()
+        self._applied_requests = current.requests()
         self._waiting: asyncio.Queue[_Request] = asyncio.Queue(MOST_WAITING)
         self._log_key, self._entries, self._base = "", 0, ""
         self._is_stopped = False
@@ -91,13 +91,13 @@ class Feed:
     @property
     def schema(self) -> pa.Schema:
         """The columns of the dataset, or of its source before the first version."""
-        shown = self._head.shown
+        shown = self._current.shown
         return shown.schema if shown is not None else self._schema()
 
     @property
     def position(self) -> str | None:
         """The position in the source of changes that is stored with the version, or None."""
-        held = self._head.ours
+        held = self._current.ours
         return (held.version.position or None) if held else None
 
     async def begin(self) -> None:
@@ -106,10 +106,10 @@ class Feed:
         Raises:
             CarawayError: the current version has other columns or keys, and would be lost.
         """
-        head = self._head
-        async with head.moving:
-            if await head.look() is None:
-                standing = head.held
+        current = self._current
+        async with current.moving:
+            if await current.look() is None:
+                standing = current.held
                 is_other = standing is not None and bool(standing.version.origin)
                 if is_other and not self._can_begin_anew:
                     raise CarawayError(
@@ -117,10 +117,10 @@ class Feed:
                         "key or other unique indexes, and came as changes, which cannot be loaded "
                         "again; restore these settings, or choose another name for the dataset"
                     )
-                part = VersionPart(making.key_of(head.name), self._schema(), ())
+                part = VersionPart(making.key_of(current.name), self._schema(), ())
                 with suppress(MovedError):
-                    await head.flip(head.anew(standing, part, "", self._cut()))
-            await head.show()
+                    await current.flip(current.anew(standing, part, "", self._cut()))
+            await current.show()
         self._on_moved()
 
     async def run(self) -> None:
@@ -143,7 +143,7 @@ class Feed:
 
     def _refuse(self, requests: Sequence[_Request]) -> None:
         for each in requests:
-            _fail(each, StreamStoppedError(f"dataset '{self._head.name}' has been stopped"))
+            _fail(each, StreamStoppedError(f"dataset '{self._current.name}' has been stopped"))
 
     async def apply(
         self,
@@ -164,7 +164,7 @@ class Feed:
             StreamStoppedError: the dataset is being removed.
             CarawayError: they cannot be applied; none of them is.
         """
-        name = self._head.name
+        name = self._current.name
         if self._is_stopped:
             raise StreamStoppedError(f"dataset '{name}' no longer takes changes")
         applied: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -210,27 +210,27 @@ class Feed:
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
-            logger.exception("changes were not applied", extra={"dataset": self._head.name})
+            logger.exception("changes were not applied", extra={"dataset": self._current.name})
             for each in wanted:
                 _fail(each, CarawayError("internal error"))
 
     async def _log(self, requests: Sequence[_Request]) -> None:
-        head = self._head
-        async with head.moving:
+        current = self._current
+        async with current.moving:
             for _ in range(_TRIES):
-                held = head.ours or await head.look()
+                held = current.ours or await current.look()
                 if held is None:
-                    raise StreamStoppedError(f"dataset '{head.name}' has no rows to change")
+                    raise StreamStoppedError(f"dataset '{current.name}' has no rows to change")
                 # A request that was rejected for an older version stays rejected.
                 requests = [each for each in requests if not each.applied.done()]
                 if any(each.request_id is not None for each in requests):
                     await self._applied_requests.learn(held.version)
-                taken = _in_order(requests, held.version, head.name)
-                new = _upon(self._unknown(taken, held.version), held.version, head.name)
+                taken = _in_order(requests, held.version, current.name)
+                new = _upon(self._unknown(taken, held.version), held.version, current.name)
                 try:
                     if new:
                         await self._move(held, new)
-                    await head.show()
+                    await current.show()
                 except MovedError:
                     continue
                 self.applied += sum(each.changes.received for each in new)
@@ -240,7 +240,7 @@ class Feed:
                 self._on_moved()
                 return
         raise UnavailableError(
-            f"dataset '{head.name}': too many concurrent changes, and none of these is applied; "
+            f"dataset '{current.name}': too many concurrent changes, and none of these is applied; "
             "send them again"
         )
 
@@ -267,7 +267,7 @@ class Feed:
         return new
 
     async def _move(self, held: HeldVersion, requests: Sequence[_Request]) -> None:
-        head, standing = self._head, held.version
+        current, standing = self._current, held.version
         joined = changes.joined([each.changes for each in requests])
         log = standing.log
         if joined.rows.num_rows:
@@ -276,7 +276,7 @@ class Feed:
         recent, pages = await self._applied_requests.turned(standing)
         sources = [each.source for each in requests if each.source is not None]
         added = len(log) - len(standing.log)
-        following = head.next(
+        following = current.next(
             held,
             log=log,
             position=sources[-1].position if sources else standing.position,
@@ -284,14 +284,14 @@ class Feed:
             request_pages=pages,
             pending=0 if _is_whole(requests, standing) else standing.pending + added,
         )
-        await head.flip(await head.loaded(following))
+        await current.flip(await current.loaded(following))
 
     async def _write(self, standing: DatasetVersion, rows: pa.Table) -> LogEntry:
         """Store an entry under a key that belongs to the base and that only this process uses."""
         # An unnamed key may just be deleted by a collector. A key that the version names is safe:
         # removing it requires a new version, and then this entry is written again.
         if self._base != standing.key or self._log_key not in standing.keys:
-            self._base, self._log_key = standing.key, making.key_of(self._head.name)
+            self._base, self._log_key = standing.key, making.key_of(self._current.name)
         self._entries += 1
         batches = rows.combine_chunks().to_batches()
         write = partial(self._results.write_chunk, self._log_key, self._entries)

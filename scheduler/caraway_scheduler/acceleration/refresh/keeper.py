@@ -44,7 +44,7 @@ class Refresher:
     def __init__(
         self,
         plan: LoadPlan,
-        head: CurrentVersion,
+        current: CurrentVersion,
         tell: Tell,
         schema: Callable[[TableName], pa.Schema],
         size_bytes: Callable[[TableName], int] = lambda _name: 0,
@@ -54,14 +54,14 @@ class Refresher:
     ) -> None:
         """Create a refresher; `renew` checks the source of a dataset before it is loaded."""
         self._plan = plan
-        self._head = head
+        self._current = current
         self._tell = tell
-        self._wishes = head.wishes()
+        self._wishes = current.wishes()
         self._asked = ""
         self._configured = plan.settings
         self._noted: set[events.VersionSeen] = set()
-        reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
-        self._turns = VersionTurns(head, reloading)
+        reloading = Reloading(plan, current, schema, size_bytes, clock, renew, self._progressed)
+        self._turns = VersionTurns(current, reloading)
         self._clock = clock
         self._counting = counting or Counting()
         self._counted: Counted | None = None
@@ -85,7 +85,7 @@ class Refresher:
     @property
     def version(self) -> DatasetVersion | None:
         """The version that readers see."""
-        return self._head.shown
+        return self._current.shown
 
     @property
     def stored(self) -> StoredSize:
@@ -220,7 +220,7 @@ class Refresher:
             await asyncio.sleep(again.failed())
 
     async def _begin(self) -> None:
-        if await self._head.look() is not None:
+        if await self._current.look() is not None:
             await self._take(_NEWS)
         self._say()
 
@@ -240,7 +240,7 @@ class Refresher:
     async def _take(self, event: events.Event) -> None:
         if isinstance(event, events.VersionSeen):
             self._noted.discard(event)
-            held = await self._head.look() if event == _NEWS else self._head.ours
+            held = await self._current.look() if event == _NEWS else self._current.ours
             if held is None:
                 return
             event = events.VersionSeen(held.version.number)
@@ -270,7 +270,7 @@ class Refresher:
                 if self._run is not None:
                     self._run.cancel()
             case events.ShowVersion():
-                await self._head.show()
+                await self._current.show()
             case events.RetryIn(run, delay_s):
                 if self._retry is not None:
                     self._retry.cancel()
@@ -322,7 +322,7 @@ class Refresher:
         self._run, self._ended_at = None, self._clock()
         counted, self._counted = self._counted, None
         if counted is not None:
-            held = self._head.held
+            held = self._current.held
             counted.end(event, held.version if held else None)
         self._events.put_nowait(event)
         self._tell_waiting(event)
@@ -357,9 +357,9 @@ class Refresher:
 
     def _schedule(self) -> None:
         ended_at = self._ended_at
-        if self._head.held is not None:
+        if self._current.held is not None:
             # Another scheduler may have made a newer version.
-            ended_at = max(ended_at, self._head.held.version.made_at)
+            ended_at = max(ended_at, self._current.held.version.made_at)
         self._set_due(self._plan.timetable.after(ended_at, random.random()))
 
     def _set_due(self, due: datetime | None) -> None:

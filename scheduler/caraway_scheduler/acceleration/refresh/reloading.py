@@ -53,7 +53,7 @@ class Reloading:
     def __init__(
         self,
         plan: LoadPlan,
-        head: CurrentVersion,
+        current: CurrentVersion,
         schema: Callable[[TableName], pa.Schema],
         size_bytes: Callable[[TableName], int],
         clock: Callable[[], datetime],
@@ -62,7 +62,7 @@ class Reloading:
     ) -> None:
         """Create it from a plan; `progressed` is called with the stored size during loads."""
         self._plan = plan
-        self._head = head
+        self._current = current
         self._schema = schema
         self._size_bytes = size_bytes
         self._clock = clock
@@ -72,7 +72,7 @@ class Reloading:
     async def version(self, begin: events.BeginRun, standing: HeldVersion | None) -> Successor:
         """Store the rows of the successor of `standing`, and return it."""
         begin = await self._as_set(begin)
-        held = self._head.own(standing)
+        held = self._current.own(standing)
         before = held.version if held else None
         if self._renew is not None:
             # If the columns of the source changed, it would otherwise be read with the old ones.
@@ -87,24 +87,24 @@ class Reloading:
             return await self._stored_anew(standing, sql, cut)
         if begin.refresh_sql is None:
             columns.check_there(self._plan.name, source, before.schema)
-        newest = await self._head.maker.number(recipe.newest(before.schema))
+        newest = await self._current.maker.number(recipe.newest(before.schema))
         args = (begin.refresh_sql, source, before.schema, newest, now)
         if not recipe.only_adds or len(before.parts) >= _MOST_PARTS:
             return await self._stored_anew(standing, recipe.append(*args), cut, before)
         sql = recipe.added(*args)
-        part = await self._head.make(sql, self._progressed, cut)
+        part = await self._current.make(sql, self._progressed, cut)
         if not part.schema.equals(before.schema):
             return await self._stored_anew(standing, recipe.append(*args), cut, before)
         parts = (*before.parts, part) if part.chunks else before.parts
-        return self._head.next(held, parts=parts, made_at=now, sql=sql)
+        return self._current.next(held, parts=parts, made_at=now, sql=sql)
 
     async def _as_set(self, begin: events.BeginRun) -> events.BeginRun:
         """Use the `refresh_sql` that was last set on any scheduler, because the watch may lag."""
         if begin.has_own_sql:
             return begin
         plan, written = self._plan, self._plan.settings.refresh_sql
-        manifest = wishes.manifest(self._head.subject.origin, written.text if written else "")
-        text = await self._head.wishes().sql(manifest)
+        manifest = wishes.manifest(self._current.subject.origin, written.text if written else "")
+        text = await self._current.wishes().sql(manifest)
         if text is None:
             return begin
         return replace(begin, refresh_sql=statements.refresh_sql(text, plan.name))
@@ -135,12 +135,12 @@ class Reloading:
         base: DatasetVersion | None = None,
     ) -> Successor:
         """Store all rows as one new part, including those of `base` and its log."""
-        head = self._head
+        current = self._current
         logs = {base.key: base.read_log} if base is not None else {}
-        part = await head.make(sql, self._progressed, cut, logs)
+        part = await current.make(sql, self._progressed, cut, logs)
         if base is not None:
             columns.check_kept(self._plan.name, base.schema, part.schema)
-        return head.anew(standing, part, sql, cut)
+        return current.anew(standing, part, sql, cut)
 
     def _cut(self, before: DatasetVersion | None) -> PartitionBy:
         """Return the partition terms; a number of buckets is chosen once and kept."""
@@ -149,7 +149,7 @@ class Reloading:
             return plan.partition_by
         if before is not None:
             return before.cut
-        size_bytes, cores = self._size_bytes(plan.name), self._head.maker.cores
+        size_bytes, cores = self._size_bytes(plan.name), self._current.maker.cores
         buckets = partitioning.default_buckets(size_bytes, 0, cores)
         if plan.bucketed.is_one:
             buckets = 1

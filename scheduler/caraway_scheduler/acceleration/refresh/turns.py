@@ -11,11 +11,11 @@ from caraway_scheduler.acceleration.versions.head import CurrentVersion
 class VersionTurns:
     """Waits until no other scheduler makes a version of the dataset, then makes one."""
 
-    def __init__(self, head: CurrentVersion, reloading: Reloading) -> None:
-        self._head = head
+    def __init__(self, current: CurrentVersion, reloading: Reloading) -> None:
+        self._current = current
         self._reloading = reloading
-        self._claim = head.claim()
-        self._wishes = head.wishes()
+        self._claim = current.claim()
+        self._wishes = current.wishes()
 
     async def take(self, begin: events.BeginRun, on_begun: Callable[[], None]) -> int:
         """Make a version and return its number; call `release` afterwards.
@@ -42,21 +42,21 @@ class VersionTurns:
         """Return the version of this refresh if another scheduler has already done it."""
         if not begin.ask or await self._wishes.stands(begin.ask):
             return None
-        await self._head.look()
-        await self._head.show()
-        shown = self._head.shown
+        await self._current.look()
+        await self._current.show()
+        shown = self._current.shown
         return shown.number if shown is not None else None
 
     async def _make(self, begin: events.BeginRun) -> int:
-        head = self._head
+        current = self._current
         # The holder of the claim builds on the current version. An append that is based on an older
         # version would lose newer rows.
-        async with head.moving:
-            await head.look()
-            standing = head.held
-            await head.show()
-        following = await head.loaded(await self._reloading.version(begin, standing))
-        async with head.moving:
-            await head.flip(following)
-            await head.show()
+        async with current.moving:
+            await current.look()
+            standing = current.held
+            await current.show()
+        following = await current.loaded(await self._reloading.version(begin, standing))
+        async with current.moving:
+            await current.flip(following)
+            await current.show()
         return following.version.number

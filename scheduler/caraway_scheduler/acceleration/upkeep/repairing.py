@@ -30,47 +30,47 @@ class Repairing:
 
     def __init__(
         self,
-        head: CurrentVersion,
-        keeper: Refresher,
+        current: CurrentVersion,
+        refresher: Refresher,
         snapshots: Snapshotting | None,
         refresh_mode: str,
     ) -> None:
-        self._head = head
-        self._keeper = keeper
+        self._current = current
+        self._refresher = refresher
         self._snapshots = snapshots
         self._mended_at = -_LATE_S
         self._advice = {"changes": _CHANGES, "disabled": _DISABLED}.get(refresh_mode, _LOADED)
 
     async def run(self) -> None:
         """Restore the rows from copies; without copies, have them reloaded from the source."""
-        extra = {"dataset": self._head.name}
+        extra = {"dataset": self._current.name}
         logger.error("stored rows of a dataset are damaged", extra=extra)
-        self._keeper.note(events.Damaged(f"{_FOUND}; {_LOOKING}"))
+        self._refresher.note(events.Damaged(f"{_FOUND}; {_LOOKING}"))
         for source, repair in (("executors", self._put_back), ("snapshot", self._replaced)):
             try:
                 if await repair():
                     logger.info("stored rows are repaired", extra={**extra, "from": source})
-                    self._keeper.note(events.RowsRestored())
+                    self._refresher.note(events.RowsRestored())
                     return
             except CarawayError as exc:
                 logger.warning(
                     "stored rows could not be repaired",
                     extra={**extra, "from": source, "cause": exc.message},
                 )
-        self._keeper.note(events.RowsLost(f"{_FOUND}; {self._advice}"))
+        self._refresher.note(events.RowsLost(f"{_FOUND}; {self._advice}"))
 
     async def _put_back(self) -> bool:
         """Let executors restore chunks; return whether the version can be read afterwards."""
-        head, held = self._head, self._head.ours
+        current, held = self._current, self._current.ours
         if held is None:
             return False
         version, now = held.version, asyncio.get_running_loop().time()
-        count = await head.maker.put_back(head.name, head.table(version), version.log)
+        count = await current.maker.put_back(current.name, current.table(version), version.log)
         # A statement that started before the last repair may have failed after it.
         if not count and now - self._mended_at > _LATE_S:
             return False
         try:
-            await head.load(version)
+            await current.load(version)
         except DatasetDamagedError:
             return False
         self._mended_at = now
@@ -78,15 +78,15 @@ class Repairing:
 
     async def _replaced(self) -> bool:
         """Replace the version by the last snapshot, if it has the same rows."""
-        head, held = self._head, self._head.ours
+        current, held = self._current, self._current.ours
         if held is None or self._snapshots is None:
             return False
         following = await self._snapshots.replacement(held)
         if following is None:
             return False
-        following = await head.loaded(following)
-        async with head.moving:
-            await head.flip(following)
-            await head.show()
-        self._keeper.moved()
+        following = await current.loaded(following)
+        async with current.moving:
+            await current.flip(following)
+            await current.show()
+        self._refresher.moved()
         return True

@@ -54,11 +54,11 @@ class DatasetSnapshots:
     `maker` stores rows in the place of the snapshots, and `store` reads their chunks.
     """
 
-    def __init__(self, head: CurrentVersion, maker: Maker, store: ResultStore) -> None:
-        self._head = head
+    def __init__(self, current: CurrentVersion, maker: Maker, store: ResultStore) -> None:
+        self._current = current
         self._maker = maker
         self._store = store
-        self._prefix = f"m{making.prefix_of(head.name)}"
+        self._prefix = f"m{making.prefix_of(current.name)}"
 
     async def write(self) -> str | None:
         """Write a snapshot of the version that readers see; returns its state, or None without one.
@@ -66,13 +66,13 @@ class DatasetSnapshots:
         Raises:
             CarawayError: the snapshot could not be stored, and does not exist.
         """
-        head = self._head
-        version = head.shown
+        current = self._current
+        version = current.shown
         if version is None:
             return None
-        sql = f"SELECT * FROM {quoted(head.name)}"
+        sql = f"SELECT * FROM {quoted(current.name)}"
         logs = {version.key: version.read_log} if version.read_log else {}
-        part = await self._maker.make(head.name, sql, lambda _: None, version.cut, logs)
+        part = await self._maker.make(current.name, sql, lambda _: None, version.cut, logs)
         await self._describe(part, version)
         await self._remove_old()
         return state_of(version)
@@ -127,41 +127,41 @@ class DatasetSnapshots:
 
     async def _first(self, found: Found) -> Successor | None:
         document = await self._read(found)
-        subject = self._head.subject
+        subject = self._current.subject
         if document["origin"] != subject.origin:
             logger.warning(
                 "the snapshot has another source, key or selection of rows and is not used",
-                extra={"dataset": self._head.name},
+                extra={"dataset": self._current.name},
             )
             return None
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
-        first = self._head.anew(None, here, document["sql"], _cut(document["cut"]))
+        first = self._current.anew(None, here, document["sql"], _cut(document["cut"]))
         return replace(first, version=replace(first.version, position=document["position"]))
 
     async def _same(self, held: HeldVersion, found: Found) -> Successor | None:
         document = await self._read(found)
-        same = state_of(held.version), self._head.subject.origin
+        same = state_of(held.version), self._current.subject.origin
         if (document["state"], document["origin"]) != same or held.version.pending:
             return None
         part = version_codec.decode_part(document["key"], document["part"].encode())
         here = await self._copied(part)
-        return self._head.anew(held, here, document["sql"], _cut(document["cut"]))
+        return self._current.anew(held, here, document["sql"], _cut(document["cut"]))
 
     async def _copied(self, part: VersionPart) -> VersionPart:
-        key = making.key_of(self._head.name)
+        key = making.key_of(self._current.name)
         try:
             chunks = [await self._copy(part, number, key) for number in range(len(part.chunks))]
         except CarawayError:
             with suppress(CarawayError):
-                await self._head.results.delete(key)
+                await self._current.results.delete(key)
             raise
         return VersionPart(key, part.schema, tuple(chunks))
 
     async def _copy(self, part: VersionPart, number: int, key: str) -> ChunkInfo:
         chunk = part.chunks[number]
         batches = [each async for each in self._store.read_chunk(part.key, chunk)]
-        written = await self._head.results.write_chunk(key, number, part.schema, batches)
+        written = await self._current.results.write_chunk(key, number, part.schema, batches)
         return replace(written, partition=chunk.partition)
 
     async def _describe(self, part: VersionPart, version: DatasetVersion) -> None:
@@ -215,8 +215,8 @@ class DatasetSnapshots:
         if None in wanted:
             return
         for key in await self._store.keys():
-            made_at = making.made_at(key, self._head.name)
-            if made_at and key not in wanted and self._head.clock() - made_at > _ORPHANED:
+            made_at = making.made_at(key, self._current.name)
+            if made_at and key not in wanted and self._current.clock() - made_at > _ORPHANED:
                 await self._store.delete(key)
 
     async def _rows_of(self, found: Found) -> str | None:

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 GONE_AFTER = timedelta(days=30)
 WATCHED_S = 3600.0
 _EVERY_S = 600.0
-_TOLD_AFTER = timedelta(days=1)
+_WARN_AFTER = timedelta(days=1)
 _BEING_MADE = timedelta(hours=6)
 """Younger chunks may belong to a scheduler that has the dataset in its manifest again."""
 
@@ -58,7 +58,7 @@ class Unkept:
         self._monotonic = monotonic
         self._every_s = every_s
         self._seen: dict[TableName, _Seen] = {}
-        self._told: set[TableName] = set()
+        self._warned: set[TableName] = set()
 
     async def run(self, kept: Callable[[], Collection[TableName]]) -> None:
         """Mark the datasets of this scheduler, and collect orphaned ones, until cancelled."""
@@ -84,7 +84,7 @@ class Unkept:
         known = {*await self._versions.names(), *await self._versions.marks.names()}
         others = known.difference(kept)
         self._seen = {name: seen for name, seen in self._seen.items() if name in others}
-        self._told &= others
+        self._warned &= others
         await self._each(sorted(others), self._look_at)
 
     async def _each(
@@ -125,8 +125,8 @@ class Unkept:
         seen = self._seen.get(name)
         if seen is None or seen.revision != mark.revision:
             seen = self._seen[name] = _Seen(mark.revision, now_s)
-        if age > _TOLD_AFTER and name not in self._told:
-            self._told.add(name)
+        if age > _WARN_AFTER and name not in self._warned:
+            self._warned.add(name)
             extra = {"dataset": name, "removed_after": (mark.at + GONE_AFTER).isoformat()}
             logger.warning(
                 "no scheduler has this dataset in its manifest; its rows will be removed",

@@ -36,17 +36,17 @@ class Upkeep:
 
     def __init__(
         self,
-        head: CurrentVersion,
+        current: CurrentVersion,
         recipe: Recipe,
         results: ResultStore,
         every_s: float | None = None,
     ) -> None:
-        self._head = head
+        self._current = current
         self._recipe = recipe
         self._results = results
         self._every_s = every_s
         self._news = asyncio.Event()
-        self._claims = {work: head.claim(work) for work in ("", _UPKEEP)}
+        self._claims = {work: current.claim(work) for work in ("", _UPKEEP)}
         self.compactions = 0
 
     def news(self) -> None:
@@ -74,19 +74,19 @@ class Upkeep:
                 await self._compact()
                 again.succeeded()
             except CarawayError as exc:
-                extra = {"dataset": self._head.name, "cause": exc.message}
+                extra = {"dataset": self._current.name, "cause": exc.message}
                 logger.warning("maintenance of a dataset failed and is retried", extra=extra)
                 await asyncio.sleep(again.failed())
 
     async def _trim(self) -> None:
         """Rewrite the dataset if it has expired rows."""
-        head = self._head
+        current = self._current
         async with self._claims[""].held() as is_mine:
             held = await self._shown() if is_mine else None
             if held is None:
                 return
-            counting = self._recipe.expired(held.version.schema, head.clock())
-            if counting is None or not await head.maker.number(counting):
+            counting = self._recipe.expired(held.version.schema, current.clock())
+            if counting is None or not await current.maker.number(counting):
                 return
             # Another scheduler may be merging entries or compacting.
             await self._claims[_UPKEEP].wait()
@@ -102,7 +102,7 @@ class Upkeep:
         This requires the claim: a compaction on another scheduler would fail if the entries that it
         has read were merged.
         """
-        held = self._head.ours
+        held = self._current.ours
         if held is None or not _crumbs(held.version):
             return
         async with self._claims[_UPKEEP].held() as is_mine:
@@ -119,11 +119,11 @@ class Upkeep:
 
     async def _join(self, past: int = 0) -> None:
         """Merge the last entries of a log into one, except the first `past` entries."""
-        head = self._head
-        if head.ours is None or not _crumbs(head.ours.version, past):
+        current = self._current
+        if current.ours is None or not _crumbs(current.ours.version, past):
             return
-        async with head.moving:
-            held = await head.look()
+        async with current.moving:
+            held = await current.look()
             count = _crumbs(held.version, past) if held else 0
             if held is None or not count:
                 return
@@ -134,16 +134,16 @@ class Upkeep:
                 if held is None or following is None:
                     return
                 try:
-                    await head.flip(await head.loaded(head.next(held, **following)))
+                    await current.flip(await current.loaded(current.next(held, **following)))
                 except MovedError:
-                    held = await head.look()
+                    held = await current.look()
                 else:
-                    return await head.show()
+                    return await current.show()
 
     async def _compact(self) -> None:
         """Merge the log into its base, while changes continue."""
-        head = self._head
-        if head.ours is None or not _is_due(head.ours.version):
+        current = self._current
+        if current.ours is None or not _is_due(current.ours.version):
             return
         async with self._claims[_UPKEEP].held() as is_mine:
             held = await self._shown() if is_mine else None
@@ -154,7 +154,7 @@ class Upkeep:
                 return
             self.compactions += 1
             extra = {
-                "dataset": head.name,
+                "dataset": current.name,
                 "rows": held.version.log_rows,
                 "elapsed_ms": round((time.perf_counter() - began) * 1000),
             }
@@ -166,10 +166,10 @@ class Upkeep:
         A statement reads what readers see. If that were older than the version, the stored rows
         would lack the changes in between.
         """
-        head = self._head
-        async with head.moving:
-            held = await head.look()
-            await head.show()
+        current = self._current
+        async with current.moving:
+            held = await current.look()
+            await current.show()
         return held
 
     async def _rewrite(self, before: DatasetVersion) -> bool:
@@ -182,17 +182,17 @@ class Upkeep:
             self._news.set()  # It may have consumed a notification without handling it.
 
     async def _rewritten(self, before: DatasetVersion) -> bool:
-        head = self._head
-        sql = self._recipe.rewritten(before.schema, head.clock())
+        current = self._current
+        sql = self._recipe.rewritten(before.schema, current.clock())
         read = {before.key: before.read_log}
-        part = await head.make(sql, lambda _: None, before.cut, read)
+        part = await current.make(sql, lambda _: None, before.cut, read)
         kept = await self._kept(before)
         following = replace(before, parts=(part,), log=kept, pending=0)
-        await head.load(following)  # Do most of the work before changes have to wait.
+        await current.load(following)  # Do most of the work before changes have to wait.
         is_done = None
         while is_done is None:
             # Between rounds, changes of this scheduler can proceed.
-            async with head.moving:
+            async with current.moving:
                 is_done = await self._rebase(before, part, kept)
         return is_done
 
@@ -202,34 +202,34 @@ class Upkeep:
         Returns None if other schedulers logged changes in every try; the rewritten base is still
         valid then.
         """
-        head, past = self._head, len(before.read_log)
+        current, past = self._current, len(before.read_log)
         for _ in range(_TRIES):
-            held = await head.look()
+            held = await current.look()
             if held is None or held.version.key != before.key:
                 return False
             standing = held.version
             if standing.log[:past] != before.read_log:
                 return False
             log = (*kept, *standing.log[past:])
-            following = head.next(held, parts=(part,), log=log, live_rows=None)
+            following = current.next(held, parts=(part,), log=log, live_rows=None)
             try:
-                await head.flip(await head.loaded(following))
+                await current.flip(await current.loaded(following))
             except MovedError:
                 continue
-            await head.show()
+            await current.show()
             return True
         return None
 
     async def _kept(self, before: DatasetVersion) -> Log:
         """Return an entry with the positions that must outlive the log, if there are any."""
-        keys = self._head.subject.keys
+        keys = self._current.subject.keys
         if keys is None or not before.read_log:
             return ()
         found = await logs.remember(self._results, before.read_log, keys.primary)
         return () if found is None else (await self._write(found, made_ms=0),)
 
     async def _write(self, rows: pa.Table, made_ms: int | None = None) -> LogEntry:
-        key = making.key_of(self._head.name)
+        key = making.key_of(self._current.name)
         batches = rows.combine_chunks().to_batches()
         chunk = await self._results.write_chunk(key, 0, rows.schema, batches)
         now_ms = time.time_ns() // 1_000_000

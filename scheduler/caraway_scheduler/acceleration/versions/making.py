@@ -146,7 +146,7 @@ class Maker:
             )
             statement = Statement(sql, {}, store=order, in_background=True, logs=logs)
 
-            def told(words: list[StoredChunk]) -> None:
+            def on_word(words: list[StoredChunk]) -> None:
                 chunks = in_order(words)
                 on_progress(
                     StoredSize(
@@ -156,7 +156,7 @@ class Maker:
                 )
 
             try:
-                answer = await storing.store(self._dispatch, new_query_id(), statement, told)
+                answer = await storing.store(self._dispatch, new_query_id(), statement, on_word)
             except DatasetDamagedError as exc:
                 self._on_damaged(exc.table)
                 raise

@@ -55,7 +55,7 @@ Operating = Annotated[Membership, Depends(operating)]
 @router.get("/executors")
 async def list_executors(members: Operating) -> Response:
     """List the executors, including lost and refused ones."""
-    return JSONResponse([_told(members, each) for each in members.executors()])
+    return JSONResponse([_document(members, each) for each in members.executors()])
 
 
 @router.post("/executors/{executor_id}/drain")
@@ -112,10 +112,10 @@ def _standing(members: Membership, executor_id: str, status: int) -> Response:
     found = [each for each in members.executors() if each.executor_id == executor_id]
     if not found:
         return _unknown(executor_id)
-    return JSONResponse(_told(members, found[0]), status)
+    return JSONResponse(_document(members, found[0]), status)
 
 
-def _told(members: Membership, status: ExecutorStatus) -> dict[str, object]:
+def _document(members: Membership, status: ExecutorStatus) -> dict[str, object]:
     return asdict(
         _Standing(
             status.executor_id,

@@ -70,8 +70,8 @@ def translate(
     An object that the executor could not fetch is a lost part of an exchange. An object that the
     scheduler could not fetch means that its executor is lost.
     """
-    is_told = isinstance(exc, exceptions.RayTaskError)
-    cause: BaseException = exc.cause if is_told else exc  # type: ignore[attr-defined]
+    is_remote = isinstance(exc, exceptions.RayTaskError)
+    cause: BaseException = exc.cause if is_remote else exc  # type: ignore[attr-defined]
     if isinstance(cause, CarawayError):
         return cause
     fate = next((FATES[kind] for kind in type(cause).__mro__ if kind in FATES), "failed")

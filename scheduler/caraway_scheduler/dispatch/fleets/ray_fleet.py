@@ -53,7 +53,7 @@ _FETCH_S = 10.0
 _FIND_S = 0.3
 """Below ANSWER_S, so that known executors are asked even while the head is away."""
 _ABANDONED_S = 60.0
-_TOLD_LENGTH = 200
+_CAUSE_LENGTH = 200
 _DEAD = (
     exceptions.ActorHandleNotFoundError,
     exceptions.ActorUnschedulableError,
@@ -172,8 +172,8 @@ class RayFleet:
         count = task.split.count if task.split else 1
         method = peer.actor.run.options(num_returns=1 + count)
         call = self._call(task.query_id)
-        told, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
-        report: TaskReport = await self._work(peer, call, told, inputs)
+        reported, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
+        report: TaskReport = await self._work(peer, call, reported, inputs)
         parts = (
             ExchangePart(table, executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
@@ -242,7 +242,7 @@ class RayFleet:
         finding, self._finding = self._finding, None
         if (exc := finding.exception()) is not None:
             if not self._is_blind:
-                cause = str(exc).split("\n")[0][:_TOLD_LENGTH]
+                cause = str(exc).split("\n")[0][:_CAUSE_LENGTH]
                 logger.warning("cannot list executors", extra={"cause": cause})
             self._is_blind = True
             return
@@ -267,7 +267,7 @@ class RayFleet:
         except Exception as exc:
             # Ray returns a handle without methods if it cannot load an actor's class. Report it,
             # continue with the other executors, and look this one up again.
-            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:_TOLD_LENGTH]}
+            extra = {"executor_id": peer.executor_id, "cause": str(exc)[:_CAUSE_LENGTH]}
             logger.warning("executor cannot be called", extra=extra)
             self._forget(peer)
         return None

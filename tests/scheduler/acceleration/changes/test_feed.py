@@ -106,7 +106,7 @@ class Readers:
 class Taking:
     """One scheduler that takes changes."""
 
-    head: CurrentVersion
+    current: CurrentVersion
     feed: Feed
     upkeep: Upkeep
     readers: Readers
@@ -118,7 +118,7 @@ class Taking:
 
     @property
     def log(self) -> Log:
-        held = self.head.ours
+        held = self.current.ours
         assert held is not None
         return held.version.log
 
@@ -148,20 +148,20 @@ class Site:
         async def show(_name: TableName, table: StoredTable) -> None:
             shown.append(table)
 
-        head = CurrentVersion(
+        current = CurrentVersion(
             Subject(NAME, origin, Keys(("id",))),
-            readers,  # type: ignore[arg-type] # of a maker it does what a head needs
+            readers,  # type: ignore[arg-type] # of a maker it does what a current needs
             VersionStore(store, scheduler),
             self.results,
             show,
             lambda: datetime.now(UTC),
         )
-        care = Upkeep(head, Recipe(NAME), self.results)
-        feed = Feed(head, self.results, lambda: SCHEMA, lambda: CUT, care.news)
+        care = Upkeep(current, Recipe(NAME), self.results)
+        feed = Feed(current, self.results, lambda: SCHEMA, lambda: CUT, care.news)
         await feed.begin()
         working = asyncio.create_task(feed.run())
         try:
-            yield Taking(head, feed, care, readers, store, shown)
+            yield Taking(current, feed, care, readers, store, shown)
         finally:
             working.cancel()
             await asyncio.wait((working,))
@@ -407,7 +407,7 @@ async def test_a_log_becomes_part_of_its_base_while_changes_go_on(
         finally:
             working.cancel()
             await asyncio.wait((working,))
-        version = one.head.ours
+        version = one.current.ours
         assert version is not None and version.version.base_rows == 1
         [seen] = one.readers.made
         known = sum(each.chunk.row_count for log in seen.values() for each in log)
@@ -433,7 +433,7 @@ async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.Mo
 
             await eventually(look, "entries are few")
             await one.apply(changes((30, "x")))
-            held = one.head.ours
+            held = one.current.ours
             assert held is not None
             going = {each.key for each in held.version.superseded}
             assert going and not going & held.version.keys
@@ -446,18 +446,18 @@ async def test_small_entries_are_gathered(tmp_path: Path, monkeypatch: pytest.Mo
 def test_changes_that_lose_against_others_each_time_are_to_be_sent_again() -> None:
     async def work(world: World) -> None:
         one, two = (Member(world, name, []).begin() for name in ("one", "two"))
-        while one.head.shown is None or two.head.shown is None:
+        while one.current.shown is None or two.current.shown is None:
             await asyncio.sleep(1)
-        real = one.head.loaded
+        real = one.current.loaded
 
         async def overtaken(successor: Successor) -> Successor:
             assert await two.insert()
             return await real(successor)
 
-        one.head.loaded = overtaken  # type: ignore[method-assign]
+        one.current.loaded = overtaken  # type: ignore[method-assign]
         with pytest.raises(UnavailableError, match="none of these is applied; send them again"):
             await one.feed.apply(members.changes(1000), None, 1e6)
-        one.head.loaded = real  # type: ignore[method-assign]
+        one.current.loaded = real  # type: ignore[method-assign]
         assert await one.insert()
         await settled(world, [one, two])
 

@@ -1,4 +1,4 @@
-"""What is counted of refreshes: by itself, and of a keeper that works."""
+"""What is counted of refreshes: by itself, and of a refresher that works."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -91,7 +91,7 @@ class SeenDispatch(GatedDispatch):
 
 
 class Kept:
-    """A keeper of ten rows, what it told, and the dispatch that it works with."""
+    """A refresher of ten rows, what it told, and the dispatch that it works with."""
 
     def __init__(self, dispatch: SeenDispatch, store: SqliteStateStore, folder: Path) -> None:
         place = ResultPlace("file", str(folder / "datasets"))
@@ -99,7 +99,7 @@ class Kept:
         self.counting = Counting(self.told.append)
         self.dispatch = dispatch
         settings = events.RefreshSettings(retries=Retries(False, 0))
-        self.keeper = Refresher(
+        self.refresher = Refresher(
             LoadPlan(NAME, Timetable(), settings, Recipe(NAME)),
             CurrentVersion(
                 Subject(NAME, "origin"),
@@ -115,7 +115,7 @@ class Kept:
         )
 
     def ask(self) -> None:
-        self.keeper.ask(events.RefreshAsked())
+        self.refresher.ask(events.RefreshAsked())
 
     async def tells(self, count: int) -> None:
         async def look() -> bool:
@@ -130,7 +130,7 @@ async def _show(_name: TableName, _table: StoredTable) -> None:
 
 @asynccontextmanager
 async def keeping(folder: Path) -> AsyncIterator[Kept]:
-    """A keeper at work, which has loaded its first version."""
+    """A refresher at work, which has loaded its first version."""
     async with AsyncExitStack() as stack:
         store = SqliteStateStore(folder / "state.db")
         stack.push_async_callback(store.aclose)
@@ -140,9 +140,9 @@ async def keeping(folder: Path) -> AsyncIterator[Kept]:
         source = memory(id=pa.array(range(10), pa.int64()))
         await dispatch.install(snapshot({"caraway_source.orders": source}))
         kept = Kept(dispatch, store, folder)
-        working = asyncio.create_task(kept.keeper.run())
+        working = asyncio.create_task(kept.refresher.run())
         try:
-            kept.keeper.source_loaded()
+            kept.refresher.source_loaded()
             await kept.tells(1)
             yield kept
         finally:

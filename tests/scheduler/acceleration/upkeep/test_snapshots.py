@@ -39,7 +39,7 @@ class Overtaken(SteppedResults):
 
 def snapshots_of(member: Member, store: SteppedResults) -> DatasetSnapshots:
     maker: Any = SnapshotMaker(member.readers, store)
-    return DatasetSnapshots(member.head, maker, store)
+    return DatasetSnapshots(member.current, maker, store)
 
 
 class Cluster:
@@ -63,7 +63,7 @@ class Cluster:
     def rows(self, first: Successor | None) -> list[int]:
         assert first is not None
         other = self.other
-        return other.world.rows(other.head.table(first.version), ())
+        return other.world.rows(other.current.table(first.version), ())
 
     def left(self) -> set[str]:
         """Return the stored keys of the other cluster."""
@@ -128,11 +128,11 @@ def test_a_version_is_replaced_by_the_newest_snapshot_when_the_last_one_is_remov
                 await snapshots_of(writer, cluster.store).write()
 
         store = Overtaken(cluster.store, write_the_same, 2)
-        held = writer.head.ours
+        held = writer.current.ours
         assert held is not None
         successor = await snapshots_of(writer, store).replacement(held)
         assert successor is not None
-        rows = writer.world.rows(writer.head.table(successor.version), ())
+        rows = writer.world.rows(writer.current.table(successor.version), ())
         assert sorted(rows) == sorted(writer.readers.read())
 
     tried(work)

@@ -292,7 +292,7 @@ async def test_datasets_that_are_kept_are_said_to_be(
         marks = place.versions().marks
         key = "accelerated-kept/damaged"
         await place.store.compare_and_set(key, b"no time", expected=None)
-        place.pass_(2 * unkept._TOLD_AFTER)
+        place.pass_(2 * unkept._WARN_AFTER)
         sweeper = place.unkept()
         running = asyncio.create_task(sweeper.run(lambda: [TableName("damaged"), NAME]))
         async with asyncio.timeout(5):

@@ -25,7 +25,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def begun(world: World) -> list[Member]:
     members = [Member(world, name, []).begin() for name in ("one", "two")]
-    while any(member.head.shown is None for member in members):
+    while any(member.current.shown is None for member in members):
         await asyncio.sleep(1)
     return members
 
@@ -35,8 +35,8 @@ async def insert(member: Member, times: int) -> int:
     longest = 0
     for _ in range(times):
         assert await member.insert()
-        assert member.head.held is not None
-        longest = max(longest, len(member.head.held.version.log))
+        assert member.current.held is not None
+        longest = max(longest, len(member.current.held.version.log))
     return longest
 
 
@@ -71,7 +71,7 @@ def overtaken(
     tries: list[str] = []
 
     def between(one: Member, two: Member) -> None:
-        real = one.head.loaded
+        real = one.current.loaded
 
         async def loaded(successor: Successor) -> Successor:
             version = successor.version
@@ -81,7 +81,7 @@ def overtaken(
                     assert await two.insert()
             return await real(successor)
 
-        one.head.loaded = loaded  # type: ignore[method-assign]
+        one.current.loaded = loaded  # type: ignore[method-assign]
 
     between(*members)
     between(*reversed(members))
@@ -93,7 +93,7 @@ def test_a_base_is_not_made_again_because_others_log_changes_meanwhile() -> None
 
     async def work(world: World) -> None:
         members = await begun(world)
-        held = members[0].head.held
+        held = members[0].current.held
         assert held is not None
         bases = [held.version.key]
 

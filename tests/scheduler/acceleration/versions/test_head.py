@@ -1,4 +1,4 @@
-"""Readers never go back, also where one head follows another."""
+"""Readers never go back, also where one current follows another."""
 
 import asyncio
 
@@ -15,14 +15,14 @@ def test_a_head_that_is_over_does_not_take_readers_back() -> None:
         assert await writer.insert()
         old = Member(world, "one", [])
         # It has read what stands, and is about to show it.
-        await old.head.look()
+        await old.current.look()
         assert await writer.insert()
-        old.head.stop()
+        old.current.stop()
         new = Member(world, "one", [], old.readers)
         await new.settle()
         shown = new.readers.read()
         assert len(shown) == 2
-        await asyncio.gather(old.head.show(), old.head.ended())
+        await asyncio.gather(old.current.show(), old.current.ended())
         assert new.readers.read() == shown
         assert not world.faults
 

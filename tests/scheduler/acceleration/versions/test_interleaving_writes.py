@@ -91,7 +91,7 @@ class Adding:
         await self._member._freshness.reach(frozenset({NAME}))
 
     def changeable(self, _name: TableName) -> Changeable:
-        version = self._member.head.shown
+        version = self._member.current.shown
         if version is None:
             raise CarawayError("not loaded")
         return Changeable(NAME, SCHEMA, ("id",), "last", Upon(version.key, version.read_log))
@@ -109,7 +109,7 @@ async def add(member: Member) -> None:
     dispatch.attach(known)
     writable = frozenset({NAME})
     for _ in range(60):
-        if member.head.shown is None:
+        if member.current.shown is None:
             await asyncio.sleep(1)
     with suppress(CarawayError):
         await dispatch.execute(
@@ -144,8 +144,8 @@ class SnapshotMaker:
 
 def snapshotting(member: Member, store: SteppedResults) -> Snapshotting:
     maker: Any = SnapshotMaker(member.readers, store)
-    kept = DatasetSnapshots(member.head, maker, store)
-    return Snapshotting(member.head, kept, SnapshotSettings(use="enabled"), "retry")
+    kept = DatasetSnapshots(member.current, maker, store)
+    return Snapshotting(member.current, kept, SnapshotSettings(use="enabled"), "retry")
 
 
 async def lived(world: World, rows: int) -> tuple[Member, set[int]]:
@@ -191,7 +191,7 @@ async def restored(world: World, done: Sequence[tuple[str, int]]) -> None:
     store = SteppedResults(world.loop)
     zero, first = await lived(world, 3)
     maker: Any = SnapshotMaker(zero.readers, store)
-    await DatasetSnapshots(zero.head, maker, store).write()
+    await DatasetSnapshots(zero.current, maker, store).write()
     await zero.end()
     # What it was about to write when it ended may stand by now.
     while (standing := await zero._versions.entry(NAME)) is not None:

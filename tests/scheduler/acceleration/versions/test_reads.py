@@ -140,7 +140,7 @@ def test_chunks_stay_for_a_statement_of_another_scheduler_and_go_after_it(
         assert two.readers.table is not None
         first = keys_of(two.statements)
         assert set(first) <= world.results.chunks.keys()
-        held = one.head.held
+        held = one.current.held
         assert held is not None
         listed = {each.key for each in held.version.superseded}
         assert set(first) <= listed | held.version.keys

@@ -31,7 +31,7 @@ async def test_a_request_is_known_after_thousands_of_others(tmp_path: Path) -> N
                 await asyncio.gather(
                     *(at.apply(changes((n, "x")), requests.token(f"r{n}", b"x")) for n in others)
                 )
-            held = two.head.ours
+            held = two.current.ours
             assert held is not None and held.version.request_pages >= 2
             for again in (one, two):
                 await again.apply(changes((10**6, "a")), first)
