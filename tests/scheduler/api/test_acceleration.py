@@ -278,7 +278,7 @@ async def test_source_answers_until_loaded_where_that_is_asked_for(tmp_path: Pat
         ("orders/acceleration/refresh", "[]", 400, "JSON object"),
         ("orders/acceleration/refresh", '{"refresh_mode": "changes"}', 400, "loads nothing"),
         ("orders/acceleration/refresh", '{"refresh_sql": "SELECT 1"}', 400, "FROM"),
-        ("orders/acceleration/refresh", '{"refresh_sql": 7}', 400, "text"),
+        ("orders/acceleration/refresh", '{"refresh_sql": 7}', 400, "string"),
         ("orders/acceleration/refresh", '{"refresh_jitter_max": "x"}', 400, "jitter"),
         ("orders/acceleration/refresh", '{"refresh_sql": "SELECT * FROM plain"}', 400, "plain"),
         ("not a name/acceleration/refresh", "{}", 404, "not a table name"),

@@ -1,4 +1,4 @@
-"""Whatever fails in a source, an installation or an accelerator stays with its dataset."""
+"""Failures of sources, installations and accelerators affect only their dataset."""
 
 import asyncio
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ async def test_a_source_that_raises_anything_is_an_error_of_its_dataset(
         await ready(runtime, "bad")
 
 
-async def test_an_install_that_raises_once_ends_the_start_and_is_tried_again(
+async def test_an_install_that_raises_once_lets_the_start_end_and_is_retried(
     tmp_path: Path,
 ) -> None:
     fails = [RuntimeError("the first one"), RuntimeError("and one later")]
