@@ -223,7 +223,7 @@ class Member:
         self._versions = VersionStore(world.store, f"{name}/1", world.clock)
         self.current = CurrentVersion(
             Subject(NAME, "origin"),
-            self.readers,  # type: ignore[arg-type] # of a maker it does what a current needs
+            self.readers,  # type: ignore[arg-type] # implements what CurrentVersion uses
             self._versions,
             world.results,
             self.readers.show,

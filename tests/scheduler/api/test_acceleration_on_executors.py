@@ -1,4 +1,4 @@
-"""Accelerated datasets of a runtime whose rows are on three executors, in this process."""
+"""Accelerated datasets of a runtime with three in-process executors."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +35,7 @@ async def on_executors(
             yield runtime, cluster
 
 
-async def test_what_is_inserted_is_where_its_source_lives_and_read_at_once(
+async def test_inserted_rows_are_in_the_source_and_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with on_executors(tmp_path, TAKING + KEYS, monkeypatch) as (runtime, _):
@@ -72,7 +72,7 @@ async def test_changes_that_break_a_unique_index_are_refused(
 
 
 @pytest.mark.parametrize("key", ["primary_key: id", "indexes: {id: unique}"])
-async def test_rows_that_are_there_twice_are_found_wherever_they_are(
+async def test_duplicate_rows_are_found_on_any_executor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     test_acceleration.write(tmp_path, 5000)
@@ -90,7 +90,7 @@ async def test_rows_that_are_there_twice_are_found_wherever_they_are(
         assert await rows(runtime, "SELECT v FROM orders WHERE id = 4321") == [("v1",)]
 
 
-async def test_changes_are_right_while_bases_are_written_anew(
+async def test_changes_are_correct_during_compactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upkeep, "LEAST_LOGGED", 20)

@@ -1,4 +1,4 @@
-"""The route of change events, with the part that applies them played by the test."""
+"""The route of change events, with a fake in place of `Ingest`."""
 
 import asyncio
 import gzip
@@ -44,7 +44,7 @@ ENVELOPE = orjson.dumps(
 
 
 class FakeIngest:
-    """Takes changes of `orders`, keeps them, and fails as it is told."""
+    """Accepts changes of `orders`, records them, and fails on demand."""
 
     def __init__(self) -> None:
         self.applied: list[tuple[str, Changes, str | None, float]] = []
@@ -117,7 +117,7 @@ async def test_events_are_applied_before_the_answer_comes(tmp_path: Path) -> Non
     [("orders", "orders"), ("ORDERS", "orders"), ("public.orders", "orders"),
      ("lines", "public.lines"), ("public.lines", "public.lines")],
 )  # fmt: skip
-async def test_name_is_bare_or_qualified_and_comes_back_as_it_was(
+async def test_name_is_bare_or_qualified_and_returned_unchanged(
     tmp_path: Path, name: str, table: str
 ) -> None:
     fake = FakeIngest()
@@ -154,7 +154,7 @@ async def test_large_bodies_are_read_as_well(tmp_path: Path) -> None:
         assert answer.json()["applied"] == 1000
 
 
-async def test_key_of_the_request_is_handed_on(tmp_path: Path) -> None:
+async def test_idempotency_key_is_passed_on(tmp_path: Path) -> None:
     fake = FakeIngest()
     async with serving(tmp_path, fake) as runtime:
         await post(runtime, idempotency_key="batch-7")
@@ -170,7 +170,7 @@ async def test_key_of_the_request_is_handed_on(tmp_path: Path) -> None:
         refused(await post(runtime, idempotency_key="x" * 256), 400, "Idempotency-Key")
 
 
-async def test_events_without_effect_need_nothing(tmp_path: Path) -> None:
+async def test_events_without_effect_are_not_applied(tmp_path: Path) -> None:
     fake = FakeIngest()
     async with serving(tmp_path, fake) as runtime:
         assert (await post(runtime, b"[null]")).json() == {"applied": 0, "dataset": "orders"}
@@ -282,7 +282,7 @@ async def test_body_that_is_too_large_is_413(tmp_path: Path) -> None:
         refused(undeclared, 413, "larger than 10 bytes")
 
 
-async def test_apply_that_does_not_come_back_is_504(
+async def test_apply_that_does_not_return_is_504(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cdc, "BUDGET_S", 0.0)
@@ -293,7 +293,7 @@ async def test_apply_that_does_not_come_back_is_504(
         refused(await post(runtime), 504, "send them again")
 
 
-async def test_runtime_without_datasets_that_take_changes_says_so(tmp_path: Path) -> None:
+async def test_runtime_without_datasets_that_take_changes_is_404(tmp_path: Path) -> None:
     async with running(tmp_path, "") as runtime:
         runtime.services.ingest = None
         refused(await post(runtime), 404, "takes no changes")

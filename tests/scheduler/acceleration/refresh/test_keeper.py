@@ -1,4 +1,4 @@
-"""Keepers of one dataset in two schedulers, over one state store and one result store."""
+"""Refreshers of one dataset in two schedulers, over one state store and one result store."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -40,7 +40,7 @@ SCHEMA = pa.schema([("id", pa.int64())])
 
 @dataclass
 class Kept:
-    """One scheduler's refresher, and what its readers were shown."""
+    """One scheduler's refresher, and the versions that its readers saw."""
 
     refresher: Refresher
     dispatch: GatedDispatch
@@ -73,7 +73,7 @@ class Kept:
 
 
 class Site:
-    """Where the schedulers meet."""
+    """The stores that the schedulers share."""
 
     def __init__(self, folder: Path, stack: AsyncExitStack) -> None:
         self.clock = Clock(1_000_000.0)
@@ -174,7 +174,7 @@ async def test_one_loads_and_all_show_the_same_version(tmp_path: Path) -> None:
         assert [sum(c.row_count for c in table.chunks) for table in one.shown] == [10, 10]
 
 
-async def test_two_that_are_asked_at_once_take_turns(tmp_path: Path) -> None:
+async def test_concurrent_refreshes_take_turns(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one, two = await place.keep("one"), await place.keep("two", rows=20)
         for kept in (one, two):
@@ -182,8 +182,8 @@ async def test_two_that_are_asked_at_once_take_turns(tmp_path: Path) -> None:
         first = max(one.refresher.version.number, two.refresher.version.number)  # type: ignore[union-attr]
         one.ask()
         two.ask()
-        # The second may have begun its own first load before it saw that of the other: then there
-        # is one version more.
+        # The second may have started its own first load before it saw the other's. Then there is
+        # one more version.
         await place.agree(one, two, first + 2)
         assert one.shown[-1] == two.shown[-1]
         for kept in (one, two):
@@ -223,7 +223,7 @@ async def test_failure_leaves_the_version(tmp_path: Path) -> None:
         await one.is_well()
 
 
-async def test_refresh_that_lost_its_claim_does_not_take_a_later_one_back(tmp_path: Path) -> None:
+async def test_refresh_that_lost_its_claim_does_not_undo_a_later_one(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.keep("one")
         await one.at(1)
@@ -243,7 +243,7 @@ async def test_refresh_that_lost_its_claim_does_not_take_a_later_one_back(tmp_pa
             assert len(kept.shown) == 2
 
 
-async def test_failed_refresh_is_tried_again_by_itself(tmp_path: Path) -> None:
+async def test_failed_refresh_is_retried_automatically(tmp_path: Path) -> None:
     async with site(tmp_path) as place:
         one = await place.keep("one", attempts=None)
         await one.at(1)

@@ -1,4 +1,4 @@
-"""The body of a request for a refresh."""
+"""The body of a refresh request."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from caraway_scheduler.acceleration.refresh.overrides import RefreshOverrides
 ORDERS = TableName("orders")
 
 
-def test_null_is_as_absent_and_unknown_fields_do_nothing() -> None:
+def test_null_counts_as_absent_and_unknown_fields_are_ignored() -> None:
     nulls = {"refresh_sql": None, "refresh_mode": None, "refresh_jitter_max": None, "other": 1}
     assert overrides.read({}, ORDERS) == overrides.read(nulls, ORDERS) == RefreshOverrides()
 

@@ -1,4 +1,4 @@
-"""Readers never go back, also where one current follows another."""
+"""Readers never go back to an older version, even when a dataset is replaced."""
 
 import asyncio
 
@@ -6,15 +6,15 @@ from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, ru
 from tests.kit.members import Member, World
 
 
-def test_a_head_that_is_over_does_not_take_readers_back() -> None:
-    """A statement may wait for a dataset that is loaded anew meanwhile."""
+def test_a_stopped_current_version_does_not_take_readers_back() -> None:
+    """A statement may wait for a dataset that is replaced meanwhile."""
 
     async def work(loop: SteppedLoop) -> None:
         world = World(loop, SteppedStore(loop), SteppedResults(loop))
         writer = Member(world, "other", []).begin()
         assert await writer.insert()
         old = Member(world, "one", [])
-        # It has read what stands, and is about to show it.
+        # It has read the current version, and is about to show it.
         await old.current.look()
         assert await writer.insert()
         old.current.stop()

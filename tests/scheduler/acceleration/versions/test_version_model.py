@@ -1,4 +1,4 @@
-"""Refreshes, appends, changes and compactions in any order: what holds of each version."""
+"""Refreshes, appends, changes and compactions in any order: invariants of each version."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ class _Maker:
 
 
 class Versions(RuleBasedStateMachine):
-    """What makes versions is pure: the current's `next` and `anew`. Keys are numbered."""
+    """Tests the pure functions `CurrentVersion.next` and `anew`. Keys are numbered."""
 
     @initialize()
     def begin(self) -> None:
@@ -103,7 +103,7 @@ class Versions(RuleBasedStateMachine):
 
     @invariant()
     def what_may_be_read_is_kept(self) -> None:
-        """Everything that stood within the last two minutes is wanted, and nothing twice."""
+        """All keys of versions from the last two minutes are kept, and none is listed twice."""
         version = self.version
         past = [each.key for each in version.superseded]
         assert len(set(past)) == len(past) and not version.keys & set(past)

@@ -1,4 +1,4 @@
-"""The routes of operators, over a fleet that a test moves."""
+"""The internal routes, over a fleet that the test controls."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -82,7 +82,7 @@ async def test_executor_drains_and_is_wanted_again(
         assert (await runtime.api.get("/v1/ready?min_ready_executors=2")).status_code == 200
 
 
-async def test_load_tells_what_waits_and_how_full_executors_are(
+async def test_load_reports_waiting_work_and_executor_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = FakeFleet("a")
@@ -103,7 +103,7 @@ async def test_load_tells_what_waits_and_how_full_executors_are(
         }
 
 
-async def test_the_token_of_an_operator_never_travels(
+async def test_the_token_of_an_operator_is_never_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (runtime, members, _):
@@ -136,7 +136,7 @@ async def test_the_token_of_an_operator_never_travels(
     [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer é"},
      {"Authorization": f"Basic {TOKEN}"}, {"X-API-Key": TOKEN}, {"Authorization": "Bearer "}],
 )  # fmt: skip
-async def test_nobody_comes_in_without_the_token(
+async def test_requests_without_the_token_are_rejected(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     method: str,
@@ -154,7 +154,7 @@ async def test_nobody_comes_in_without_the_token(
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_unknown_executor_is_told(
+async def test_unknown_executor_is_404(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (_, _, operator):

@@ -1,4 +1,4 @@
-"""The API over a desk of jobs in memory."""
+"""The API over an in-memory job service."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,7 +25,7 @@ SCHEMA = pa.schema(
 
 
 def rows(first: int, count: int) -> pa.RecordBatch:
-    """Rows whose ids begin with `first`."""
+    """Return rows whose ids start at `first`."""
     ids = range(first, first + count)
     return pa.record_batch(
         [
@@ -39,7 +39,7 @@ def rows(first: int, count: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """The runtime under test; `tail` of a URL is what follows `/v1/queries`."""
+    """The runtime under test; `tail` is the part of a URL after `/v1/queries`."""
 
     api: httpx.AsyncClient
     desk: FakeDesk

@@ -1,4 +1,4 @@
-"""Every row of the error table."""
+"""Every row of the error table of `/v1/queries`."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ RESULTS, CHUNK = "/results", "/results/chunks/0"
 
 
 async def refused(server: Serving, tail: str, status: int, **headers: str) -> dict[str, Any]:
-    """The body of an error, which is JSON."""
+    """Return the body of an error, which is JSON."""
     response = await server.get(tail, **headers)
     assert response.status_code == status, response.text
     document = response.json()
@@ -74,7 +74,7 @@ async def test_an_unknown_query(tmp_path: Path, tail: str, job_id: str) -> None:
 
 
 @pytest.mark.parametrize("tail", ["", "/status", RESULTS, CHUNK])
-async def test_a_query_of_somebody_else_is_unknown(tmp_path: Path, tail: str) -> None:
+async def test_a_query_of_another_principal_is_unknown(tmp_path: Path, tail: str) -> None:
     async with serving(tmp_path, KEYS) as server:
         job = await server.submit(**{"x-api-key": "reader"})
         server.desk.succeed(job, SCHEMA, rows(0, 1))
@@ -138,7 +138,7 @@ async def test_a_wrong_limit(tmp_path: Path, tail: str) -> None:
         (errors.ExecutionError("broken"), 500, None),
     ],
 )
-async def test_what_the_desk_cannot_do(
+async def test_errors_of_the_job_service(
     tmp_path: Path, failure: errors.CarawayError, status: int, retry_after: str | None
 ) -> None:
     async with serving(tmp_path) as server:
