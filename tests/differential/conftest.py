@@ -1,4 +1,4 @@
-"""The datasets, the reference over each, and every runner over each."""
+"""Fixtures: the datasets, the reference over each, and every runner over each."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ RUNNERS = {
     "two-real": cluster_runners.real(2),
     "three-real": cluster_runners.real(3),
 }
-"""Each suite runs once over every one of these; over those of `LONG` in the full suite only."""
+"""Each suite runs over each of these; over those in `LONG` only in the full suite."""
 LONG = frozenset(
     {"delta", "two-over-postgres", "three-in-process", "three-half-accelerated", "two-real",
      "three-real"}
@@ -52,7 +52,7 @@ def small_reference(small: Dataset) -> Iterator[Runner]:
 
 @pytest.fixture(scope="module", params=PARAMS)
 def opening(request: pytest.FixtureRequest) -> Opening:
-    """How to open the runner that this module now runs over."""
+    """Return how to open the runner that this module uses now."""
     return RUNNERS[request.param]
 
 

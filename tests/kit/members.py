@@ -1,6 +1,6 @@
 """Schedulers that keep one dataset, on a loop where a test decides who goes on next.
 
-Their stores and what readers see are in memory; heads, feeds, keepers and upkeep are the real ones.
+Their stores and what readers see are in memory; versions, feeds, refreshers and upkeep are real.
 """
 
 import asyncio
