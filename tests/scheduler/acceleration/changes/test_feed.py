@@ -237,10 +237,10 @@ async def test_batches_of_a_source_are_applied_once_and_in_order(tmp_path: Path)
     async with site(tmp_path) as place, place.taking() as one, place.taking("two") as two:
         await one.feed.apply(changes((1, "a")), None, 10, Whence(None, "1"))
         for whence in (Whence(None, "1"), Whence("2", "3")):
-            with pytest.raises(ChangesRefusedError, match="moved on"):
+            with pytest.raises(ChangesRefusedError, match="has advanced"):
                 await two.feed.apply(changes((1, "a")), None, 10, whence)
         await two.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
-        with pytest.raises(ChangesRefusedError, match="moved on"):
+        with pytest.raises(ChangesRefusedError, match="has advanced"):
             await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
         await one.feed.apply(changes((3, "c")), None, 10, Whence("2", "3"))
         assert await one.ids() == [1, 2, 3]
@@ -291,7 +291,7 @@ async def test_rejected_changes_stay_rejected_when_others_are_retried(
             # The load completes meanwhile, so changes of clients are accepted again.
             await one.feed.apply(changes((2, "b")), None, 10, Whence("1", "2"))
             two.readers.may_load.set()
-            with pytest.raises(ChangesRefusedError, match="moved on"):
+            with pytest.raises(ChangesRefusedError, match="has advanced"):
                 await late
             assert await two.apply(changes((3, "c"))) == 1
             assert await two.ids() == [1, 2, 3]

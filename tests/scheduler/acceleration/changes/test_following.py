@@ -207,7 +207,7 @@ async def test_a_source_that_raises_anything_is_retried(raised: BaseException) -
             while len(bench.source.begun) < 2:
                 await turn()
     (reason,) = bench.told
-    assert "for a reason that is in the log" in reason
+    assert "the reason is in the log" in reason
 
 
 async def test_what_was_read_before_a_failure_is_applied() -> None:

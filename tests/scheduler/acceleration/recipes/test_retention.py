@@ -198,7 +198,7 @@ def test_a_column_that_does_not_fit_is_named(
 
 
 def test_a_column_that_is_missing_is_named() -> None:
-    with pytest.raises(ValueError, match=r"time_column 'at' is not there.*: id, name"):
+    with pytest.raises(ValueError, match=r"time_column 'at' does not exist.*: id, name"):
         retention.time_column(pa.schema([("id", pa.int64()), ("name", pa.string())]), "at", None)
 
 

@@ -57,7 +57,7 @@ def test_cron_is_in_utc_whatever_the_zone_of_the_moment() -> None:
     ],
 )
 def test_a_bad_expression_says_which_field(expression: str, field: str) -> None:
-    with pytest.raises(ValueError, match=f"is not a cron expression: its {field} is wrong"):
+    with pytest.raises(ValueError, match=f"is not a cron expression: its {field} is invalid"):
         Cron(expression)
 
 
