@@ -294,12 +294,12 @@ async def test_used_datasets_are_marked(tmp_path: Path, caplog: pytest.LogCaptur
         sweeper = place.unkept()
         running = asyncio.create_task(sweeper.run(lambda: [TableName("damaged"), NAME]))
         async with asyncio.timeout(5):
-            while "will go" not in caplog.text:
+            while "will be removed" not in caplog.text:
                 await turn()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         mine, other = await marks.read(NAME), await marks.read(OTHER)
         assert mine is not None and mine.at == place.now
         assert other is not None and other.at == START
-        [told] = [each for each in caplog.records if "will go" in each.message]
-        assert told.dataset == OTHER  # type: ignore[attr-defined]
+        [warning] = [each for each in caplog.records if "will be removed" in each.message]
+        assert warning.dataset == OTHER  # type: ignore[attr-defined]

@@ -80,7 +80,7 @@ async def test_beyond_the_limit_the_oldest_keys_are_dropped_with_a_warning(
     async with site(tmp_path) as place, place.taking() as one:
         for n in range(30):
             await one.apply(changes((n, "x")), requests.token(f"r{n}", b"x"))
-            assert ("known for less" in caplog.text) == (n >= 20)
+            assert ("kept for less" in caplog.text) == (n >= 20)
         for n in range(10, 30):
             await one.apply(changes((n, "x")), requests.token(f"r{n}", b"x"))
         assert await one.ids() == [*range(30)]
