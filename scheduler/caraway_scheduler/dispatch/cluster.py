@@ -248,7 +248,7 @@ class ClusterDispatch:
                     self._tallies.planned((time.perf_counter() - started) * 1000)
                 return await self._begun(query_id, statement, snapshot, answer)
             narrowed = following.narrowed(statement, {decision.table}, snapshot.tables)
-            found = await self._lookups.run(query_id, narrowed, decision.owner)
+            found = await self._lookups.run_lookup(query_id, narrowed, decision.owner)
             if found is not None:
                 return found
         async with self._asking.asked(statement, may_look_up=False) as answer:
@@ -263,19 +263,21 @@ class ClusterDispatch:
     ) -> BatchStream:
         match answer.decision:
             case Explained() as explained:
-                return await self._diagnoses.run(query_id, statement, snapshot, answer, explained)
+                return await self._diagnoses.run_explain(
+                    query_id, statement, snapshot, answer, explained
+                )
             case Here(tables):
                 narrowed = following.narrowed(statement, tables, snapshot.tables)
                 return await self._local.execute(query_id, narrowed)
             case Whole(tables, written) as whole:
                 narrowed = following.narrowed(statement, tables, snapshot.tables)
                 run = self._whole.at_owner if whole.is_at_owner else self._whole.anywhere
-                return await self.quarantine.run(
+                return await self.quarantine.run_statement(
                     query_id, statement, lambda: run(query_id, narrowed, written)
                 )
             case Staged(tables) as staged:
                 narrowed = following.narrowed(statement, tables, snapshot.tables)
-                return await self.quarantine.run(
+                return await self.quarantine.run_statement(
                     query_id,
                     statement,
                     lambda: self._in_stages(query_id, narrowed, snapshot, answer, staged),
@@ -293,7 +295,7 @@ class ClusterDispatch:
     ) -> BatchStream:
         try:
             version = snapshot.version
-            running = await self._staged.run(query_id, statement, version, answer, staged)
+            running = await self._staged.run_stages(query_id, statement, version, answer, staged)
             return running.stream
         except (NotDistributableError, OutOfMemoryQueryError) as exc:
             # Exchanges stay in memory, while a single executor can spill to disk.

@@ -26,7 +26,7 @@ class Diagnoses:
         self._staged = staged
         self._asking = asking
 
-    async def run(
+    async def run_explain(
         self,
         query_id: QueryId,
         statement: Statement,
@@ -89,7 +89,7 @@ class Diagnoses:
         """Run a statement in stages, and describe how each stage ran."""
         try:
             version = snapshot.version
-            running = await self._staged.run(query_id, statement, version, answer, staged)
+            running = await self._staged.run_stages(query_id, statement, version, answer, staged)
         except NotDistributableError as exc:
             whole = Whole(staged.tables, None, exc.message)
             return await self._in_one(query_id, statement, whole, is_run=True)

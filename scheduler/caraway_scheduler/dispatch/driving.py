@@ -68,7 +68,7 @@ class Drive:
 
     async def _make(self, stage: Stage) -> Measured:
         await self._wait([each.stage for each in stage.readings])
-        measured = await self._runner.make(stage)
+        measured = await self._runner.run_stage(stage)
         self.measured[stage.name] = measured
         return measured
 

@@ -18,7 +18,7 @@ class LookupRunner:
         self._membership = membership
         self._whole = whole
 
-    async def run(
+    async def run_lookup(
         self, query_id: QueryId, statement: Statement, owner: ExecutorId | None
     ) -> BatchStream | None:
         """Run a lookup on the owner of its rows, or on any executor; None if that is lost.

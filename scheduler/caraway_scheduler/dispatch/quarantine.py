@@ -64,7 +64,7 @@ class Quarantine:
         self._returns = 0
         self._returned = asyncio.Event()
 
-    async def run(self, query_id: QueryId, statement: Statement, run: Run) -> BatchStream:
+    async def run_statement(self, query_id: QueryId, statement: Statement, run: Run) -> BatchStream:
         """Run a statement on executors; a suspect waits for its turn.
 
         Raises:

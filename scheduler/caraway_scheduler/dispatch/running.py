@@ -112,7 +112,7 @@ class StageRunner:
         self._tasks: dict[tuple[str, int], asyncio.Task[TaskOutcome]] = {}
         self.ran: list[Ran] = []
 
-    async def make(self, stage: Stage) -> Measured:
+    async def run_stage(self, stage: Stage) -> Measured:
         """Run every task of a stage whose inputs are complete; return the size of its output."""
         self._stages[stage.name] = stage
         started = time.perf_counter()

@@ -76,7 +76,7 @@ class StagedRunner:
         """Return the executors that are ready."""
         return [member.executor_id for member in self._membership.ready()]
 
-    async def run(
+    async def run_stages(
         self,
         query_id: QueryId,
         statement: Statement,

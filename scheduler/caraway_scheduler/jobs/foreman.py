@@ -179,7 +179,7 @@ class Foreman:
             self._tallies.waits.add((), max(0.0, waited_s) * 1000)
         ended: Job | None = None
         try:
-            ended = await self._runner.run(run)
+            ended = await self._runner.run_job(run)
         except Exception:
             logger.exception("job was not finished", extra={"job_id": job.job_id})
         finally:

@@ -126,7 +126,7 @@ class JobRunner:
         """Return a run of the job that has not started yet."""
         return JobRun(held, span, self._dispatch.progress)
 
-    async def run(self, run: JobRun) -> Job | None:
+    async def run_job(self, run: JobRun) -> Job | None:
         """Run a job to its end; returns None if another process took it in the meantime.
 
         Cancelling this coroutine stops the work and leaves the job in its current state.

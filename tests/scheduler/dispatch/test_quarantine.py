@@ -69,14 +69,14 @@ class Executors:
                 await lost
             raise ExecutionError("all executors were lost")
 
-        await self.quarantine.run(query_id, statement, run)
+        await self.quarantine.run_statement(query_id, statement, run)
 
 
 async def run(quarantine: Quarantine, statement: Statement) -> None:
     async def answer() -> BatchStream:
         return Rows()
 
-    stream = await quarantine.run(new_query_id(), statement, answer)
+    stream = await quarantine.run_statement(new_query_id(), statement, answer)
     assert [batch async for batch in stream] == []
 
 
@@ -134,7 +134,7 @@ async def test_an_innocent_statement_finishes_next_to_a_suspect() -> None:
         await may_end.wait()
         return Rows()
 
-    innocent = asyncio.create_task(quarantine.run(query_id, INNOCENT, slow))
+    innocent = asyncio.create_task(quarantine.run_statement(query_id, INNOCENT, slow))
     await asyncio.sleep(0)
     with pytest.raises(ExecutionError):
         await executors.end_under(KILLER, MEMORY, E1)
@@ -156,5 +156,5 @@ async def test_a_statement_that_lost_two_executors_waits_for_a_bounded_time() ->
         await executors.quarantine.lost(query_id, E2)
         return Rows()
 
-    stream = await executors.quarantine.run(query_id, INNOCENT, losing)
+    stream = await executors.quarantine.run_statement(query_id, INNOCENT, losing)
     assert [batch async for batch in stream] == []
