@@ -203,6 +203,11 @@ class LocalExecutor:
             return list(self._coming.values())
 
     @property
+    def memory_used_bytes(self) -> int:
+        """None outside of this process."""
+        return 0
+
+    @property
     def holds(self) -> tuple[TableName, ...]:
         """The accelerated datasets of which there are rows in memory."""
         versions = self._session.versions.by_name if self._session else {}

@@ -30,11 +30,11 @@ from caraway_scheduler.acceleration.asking import Asking
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
 from caraway_scheduler.acceleration.newest import Newest
-from caraway_scheduler.acceleration.passthrough.through import Sources
 from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.counting import Counting
 from caraway_scheduler.acceleration.refresh.keeper import Keeper
 from caraway_scheduler.acceleration.refresh.refreshing import Refreshes, status
+from caraway_scheduler.acceleration.sources import Sources
 from caraway_scheduler.acceleration.upkeep.snapshots import SnapshotStore
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.upkeep.unkept import Unkept
@@ -93,7 +93,7 @@ class Accelerations:
 
     def __init__(
         self,
-        catalog: Catalog,
+        make_catalog: Callable[["Accelerations"], Catalog],
         dispatch: Dispatch,
         store: StateStore,
         results: ResultStore,
@@ -107,10 +107,12 @@ class Accelerations:
     ) -> None:
         """Keep nothing yet; `is_shared` says whether there may be other schedulers.
 
+        `make_catalog` makes the catalog over this object, of which it keeps a reference: the two
+        know each other, since the catalog begins and ends the work that is done over its sources.
         With `asks_newest` statements read what those acknowledged.
         """
         self.counting = Counting(record)
-        self._catalog = catalog
+        self.catalog = catalog = make_catalog(self)
         self._maker = Maker(dispatch, place, self.damaged)
         self._versions = Versions(store, owner)
         self._results = results
@@ -139,7 +141,7 @@ class Accelerations:
         except ValueError as exc:
             failure = DatasetError("invalid", f"dataset '{state.name}': {exc}")
             logger.warning("dataset is not accelerated", extra={"reason": failure.message})
-            self._catalog.tell(state.name, "error", failure)
+            self.catalog.tell(state.name, "error", failure)
             return
         subject = plans.subject_of(state.dataset, acceleration)
         head = Head(
@@ -147,7 +149,7 @@ class Accelerations:
             self._maker,
             self._versions,
             self._results,
-            self._catalog.show,
+            self.catalog.show,
             lambda: datetime.now(UTC),
             partial(self._moved, state.name),
         )
@@ -155,10 +157,10 @@ class Accelerations:
             plan,
             head,
             self._tell,
-            self._catalog.source_schema,
-            self._catalog.source_bytes,
+            self.catalog.source_schema,
+            self.catalog.source_bytes,
             counting=self.counting,
-            renew=self._catalog.renew,
+            renew=self.catalog.renew,
         )
         kept = Accelerated(
             state.dataset,
@@ -168,9 +170,9 @@ class Accelerations:
             keeper,
             self._results,
             Surroundings(
-                self._catalog.source_schema,
-                self._catalog.change_source,
-                self._catalog.params,
+                self.catalog.source_schema,
+                self.catalog.change_source,
+                self.catalog.params,
                 self,
             ),
             self._snapshotting(head, acceleration),
@@ -340,7 +342,7 @@ class Accelerations:
         return feed.position
 
     def _moved(self, name: TableName) -> None:
-        self._catalog.moved()
+        self.catalog.moved()
         if name in self._kept:
             self._kept[name].moved()
 
@@ -370,7 +372,7 @@ class Accelerations:
         kept = self._kept.get(name)
         if kept is not None:
             return kept
-        if name not in self._catalog.datasets:
+        if name not in self.catalog.datasets:
             raise NoDatasetError(f"no dataset '{name}'; GET /v1/datasets lists them")
         raise NotAcceleratedError(
             f"dataset '{name}' is not accelerated; enable its 'acceleration' in the manifest"
@@ -386,7 +388,7 @@ class Accelerations:
         error = None
         if reason := refreshes.error or refreshes.damaged:
             error = DatasetError("unavailable", f"dataset '{name}': {reason}")
-        self._catalog.tell(name, status(refreshes), error)
+        self.catalog.tell(name, status(refreshes), error)
 
 
 def _standing(kept: Accelerated) -> Standing:

@@ -37,7 +37,7 @@ async def list_manifests(
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
 ) -> Response:
     """Summarise the manifest that is served."""
-    manifest = app_state.services(request).manifest()
+    manifest = app_state.services(request).manifest.current
     summary = ManifestSummary(
         name=manifest.name,
         version=manifest.version,

@@ -40,7 +40,10 @@ _DELAYS = backoff.USUAL
 
 
 class Accelerator(Protocol):
-    """Keeps the rows of datasets close to the queries."""
+    """Keeps the rows of datasets close to the queries.
+
+    A Protocol, since acceleration is built on the catalog and not the other way round.
+    """
 
     def begin(self, state: DatasetState, acceleration: Acceleration) -> None: ...
 
@@ -58,15 +61,16 @@ class Catalog:
         cache_dir: Path,
         system: Mapping[TableName, SystemTable],
         parallelism: int,
+        accelerator: Accelerator,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.datasets: dict[TableName, DatasetState] = {}
         self.moves = 0
         self.on_progress: Listener = lambda _state: None
-        self.accelerator: Accelerator | None = None
         self._installer = Installer(dispatch, system)
         self._asking = Asking(cache_dir, parallelism)
-        self.on_change = on_change
+        self._accelerator = accelerator
+        self._on_change = on_change
         self._ready_state: ReadyState = "on_load"
         self._tasks = tasks.Tasks()
         self._keepers: dict[TableName, asyncio.Task[None]] = {}
@@ -128,7 +132,7 @@ class Catalog:
     def moved(self) -> None:
         """Take note that rows of an accelerated dataset are not those that they were."""
         self.moves += 1
-        self.on_change()
+        self._on_change()
 
     def source_schema(self, name: TableName) -> pa.Schema:
         """Return the schema of what an accelerated dataset is loaded from.
@@ -221,13 +225,13 @@ class Catalog:
 
     def _accelerate(self, state: DatasetState) -> None:
         """Have the accelerator take the dataset, or let go of it; a failure is tried again."""
-        if self.accelerator is None or state.is_kept:
+        if state.is_kept:
             return
         try:
             if state.dataset.acceleration is not None:
-                self.accelerator.begin(state, state.dataset.acceleration)
+                self._accelerator.begin(state, state.dataset.acceleration)
             else:
-                self.accelerator.end(state.name)
+                self._accelerator.end(state.name)
         except BaseException as exc:
             self._fail_unforeseen(state, "its acceleration", exc)
         else:
@@ -237,10 +241,8 @@ class Catalog:
         self._keepers.pop(name).cancel()
         self.datasets.pop(name)
         self._settled.pop(name).set()
-        if self.accelerator is None:
-            return
         try:
-            self.accelerator.end(name)
+            self._accelerator.end(name)
         except Exception as exc:
             tasks.note(exc, "end an acceleration", fields={"dataset": name})
 
@@ -345,7 +347,7 @@ class Catalog:
         """Make the tables that are known now the ones that new statements see."""
         if await self._installer.install(self._tables):
             self._settle()
-            self.on_change()
+            self._on_change()
 
     def _tables(self) -> Mapping[TableName, TableSpec]:
         specs: dict[TableName, TableSpec] = {}
@@ -383,10 +385,10 @@ class Catalog:
             self._source_loaded(state)  # A refresh says what is wrong with it.
 
     def _source_loaded(self, state: DatasetState) -> None:
-        if self.accelerator is None or not state.is_kept:
+        if not state.is_kept:
             return
         try:
-            self.accelerator.source_loaded(state.name)
+            self._accelerator.source_loaded(state.name)
         except BaseException as exc:
             # Only this dataset failed; the others are still to be settled.
             self._fail_unforeseen(state, "its acceleration", exc)

@@ -18,7 +18,7 @@ from caraway_core.settings import JoinOptions, SchedulerOptions
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
 from caraway_scheduler.composition import state
-from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner

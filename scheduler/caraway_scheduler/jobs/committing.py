@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from typing import Protocol
 
 from caraway_core import outcomes
 from caraway_core.backoff import Backoff, Delays
@@ -10,23 +9,18 @@ from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Held, Job
 from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.1, 2.0)
 
 
-class Follower(Protocol):
-    """Whoever wants to know of own writes at once."""
-
-    def saw(self, held: Held) -> None: ...
-
-
 class Committer:
     """Moves a job from the revision at which it is held, or finds that somebody else has."""
 
-    def __init__(self, records: JobRecords, follower: Follower) -> None:
+    def __init__(self, records: JobRecords, replica: Replica) -> None:
         self._records = records
-        self._follower = follower
+        self._replica = replica
         self._causes: dict[JobId, str] = {}
 
     def waits_for(self, job_id: JobId) -> str:
@@ -69,5 +63,5 @@ class Committer:
             standing = await self._records.get(job.principal, job.job_id)
             written = standing if standing is not None and standing.job == job else None
         if written is not None:
-            self._follower.saw(written)
+            self._replica.saw(written)
         return written

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -90,7 +89,7 @@ class Jobs:
 
 async def open_jobs(
     store: StateStore,
-    scheduler_id: str,
+    own: Owner,
     place: ResultPlace,
     settings: JobSettings,
     dispatch: Dispatch,
@@ -112,7 +111,6 @@ async def open_jobs(
     tallies = JobTallies()
     retention_s = settings.retention_s
     kept_s = max(retention_s, LEAST_KEPT_S)
-    own = Owner(scheduler_id, uuid.uuid4().hex[:12])
     runner = JobRunner(
         dispatch,
         catalog,

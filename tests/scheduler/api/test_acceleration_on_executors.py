@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from caraway_scheduler.acceleration.upkeep import upkeep
-from caraway_scheduler.composition import assembly
+from caraway_scheduler.composition.backend import Backend
 from tests.kit.clusters import EAGER, InProcessCluster, in_process_cluster
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -29,9 +29,7 @@ async def on_executors(
     apart = folder / "cluster"
     apart.mkdir(exist_ok=True)
     async with in_process_cluster(apart, {}, executors=3, policy=EAGER) as cluster:
-        backend = assembly.Backend(cluster.dispatch)
-        monkeypatch.setattr(assembly, "standalone", lambda *_: backend)
-        async with running(folder, manifest) as runtime:
+        async with running(folder, manifest, backend=Backend(cluster.dispatch)) as runtime:
             yield runtime, cluster
 
 

@@ -9,6 +9,7 @@ import pytest
 from caraway_core.errors import DatasetDamagedError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -196,8 +197,8 @@ async def test_damage_that_is_found_after_the_first_rows_is_repaired(tmp_path: P
     write(tmp_path, 10)
     async with running(tmp_path, FILED) as runtime:
         await at_version(runtime, 1)
-        through = runtime.services.through
-        assert through is not None
+        through = runtime.services.dispatch
+        assert isinstance(through, SourceDispatch)
         execute = through.inner.execute
 
         async def breaks(query_id: QueryId, statement: Statement) -> BatchStream:

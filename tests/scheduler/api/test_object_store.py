@@ -164,7 +164,7 @@ async def test_runtimes_that_share_a_place_leave_each_other_alone(tmp_path: Path
         told = (await one.api.get(f"{path}/status?wait=20")).json()
         assert told["status"] == "SUCCEEDED"
         async with running(tmp_path / "two", manifest) as two:
-            works = two.services.job_works
+            works = two.services.jobs
             assert works is not None
             await works.sweeper.remove_orphans()
         assert (await one.api.get(f"{path}/results")).json()["data_array"] == [{"a": 1}]

@@ -4,6 +4,7 @@ import io
 import json
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +127,9 @@ async def test_bad_input_is_400_in_plain_text_and_the_next_query_works(
 
 
 async def test_large_body_is_413(tmp_path: Path) -> None:
-    extra = "    "
-    async for runtime in serve(tmp_path, extra):
-        runtime.services.max_body_bytes = 1000
+    async with running(
+        tmp_path, MANIFEST, altered=lambda made: replace(made, max_body_bytes=1000)
+    ) as runtime:
 
         async def chunks() -> AsyncIterator[bytes]:
             for _ in range(20):

@@ -52,7 +52,11 @@ class Upon:
 
 
 class Ingest(Protocol):
-    """Takes changes of datasets."""
+    """Takes changes of datasets.
+
+    A Protocol, since the followers of change sources belong to the datasets that they fill:
+    `service` is built on them.
+    """
 
     def target(self, name: TableName) -> ChangeTarget:
         """Tell what changes of a dataset are read into.

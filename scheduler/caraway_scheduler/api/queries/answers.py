@@ -10,8 +10,8 @@ from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.api.queries.errors import NoResultsError
+from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job
-from caraway_scheduler.jobs.protocol import JobDesk
 from caraway_scheduler.queries.storing import StoredAnswer
 
 _EXPIRED = "the results of query '{}' have expired; submit it again"
@@ -52,7 +52,7 @@ class Reading:
             await self._batches.aclose()
 
 
-async def manifest(desk: JobDesk, job: Job, unfinished: int) -> StoredAnswer:
+async def manifest(desk: Desk, job: Job, unfinished: int) -> StoredAnswer:
     """Return what the job has stored; `unfinished` is the answer while it has not ended.
 
     Raises:
@@ -79,7 +79,7 @@ async def manifest(desk: JobDesk, job: Job, unfinished: int) -> StoredAnswer:
         raise _expired(job) from exc
 
 
-async def described(desk: JobDesk, job: Job) -> tuple[Job, StoredAnswer | None]:
+async def described(desk: Desk, job: Job) -> tuple[Job, StoredAnswer | None]:
     """Return the job as it now stands, and what it has stored, if it has succeeded."""
     if job.status != "SUCCEEDED":
         return job, None
@@ -102,7 +102,7 @@ def chunk(manifest: StoredAnswer, job: Job, index: int) -> Sequence[ChunkInfo]:
     raise NoResultsError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
 
 
-async def read(desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> Reading:
+async def read(desk: Desk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> Reading:
     """Open some chunks, whose reading must be closed.
 
     Raises:
@@ -119,7 +119,7 @@ async def read(desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[Chun
     return reading
 
 
-async def _unreadable(desk: JobDesk, job: Job, exc: ResultStoreError) -> NoResultsError:
+async def _unreadable(desk: Desk, job: Job, exc: ResultStoreError) -> NoResultsError:
     """Tell an answer that expired while it was asked for from one that is broken."""
     try:
         now = await desk.find(job.principal, job.job_id)

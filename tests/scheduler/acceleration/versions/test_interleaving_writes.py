@@ -19,7 +19,8 @@ from caraway_core.protocols.dispatch import BatchStream, Statement, Write
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
-from caraway_scheduler.acceleration.passthrough.through import SourceDispatch, Sources
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
+from caraway_scheduler.acceleration.sources import Sources
 from caraway_scheduler.acceleration.upkeep import logs, unkept, upkeep
 from caraway_scheduler.acceleration.upkeep.snapshots import SnapshotStore
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
@@ -87,6 +88,9 @@ class Adding:
     def sources(self) -> Sources:
         return Sources(logged=frozenset({NAME}))
 
+    def damaged(self, name: TableName) -> None:
+        raise AssertionError(f"{name} is not damaged")
+
     async def caught_up(self, _sql: str) -> None:
         await self._member._freshness.reach(frozenset({NAME}))
 
@@ -105,8 +109,7 @@ class Adding:
 
 async def add(member: Member) -> None:
     known: Any = Adding(member)
-    dispatch = SourceDispatch(known)
-    dispatch.attach(known)
+    dispatch = SourceDispatch(known, known)
     writable = frozenset({NAME})
     for _ in range(60):
         if member.head.shown is None:

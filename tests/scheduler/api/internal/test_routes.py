@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -42,12 +43,12 @@ async def operated(
     async with cluster(folder, monkeypatch, fleet, clock) as (runtime, membership):
         await membership.install(TableCatalog(CatalogVersion(1), "here", {}))
         await settled(membership, **dict.fromkeys(fleet.executors, "ready"))
-        runtime.services.operating = Operating(membership, TOKEN)
-        transport = httpx.ASGITransport(app.build_metrics(runtime.services))
+        services = replace(runtime.services, operating=Operating(membership, TOKEN))
+        transport = httpx.ASGITransport(app.build_metrics(services))
         async with httpx.AsyncClient(
             transport=transport, base_url="http://metrics.test", headers=SIGNED
         ) as operator:
-            yield runtime, membership, operator
+            yield replace(runtime, services=services), membership, operator
 
 
 async def test_executor_drains_and_is_wanted_again(

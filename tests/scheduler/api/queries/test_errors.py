@@ -156,20 +156,6 @@ async def test_what_the_desk_cannot_do(
             assert response.headers.get("retry-after") == retry_after
 
 
-async def test_a_runtime_that_still_starts(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        server.services.jobs = None
-        for response in (
-            await server.post(json={"sql": "SELECT 1"}),
-            await server.get(),
-            await server.get("/1/results"),
-            await server.post("/1/cancel"),
-        ):
-            assert response.status_code == 503
-            assert "still initializing" in response.json()["error"]
-            assert response.headers["retry-after"]
-
-
 async def test_a_wrong_method_is_json_too(tmp_path: Path) -> None:
     async with serving(tmp_path) as server:
         response = await server.api.delete("/v1/queries/1")
