@@ -97,11 +97,11 @@ def run(
         limits_file=limits_file,
         ready_fd=ready_fd,
     )
-    start: Callable[[RunOptions], int] = registry.load("command", registry.COMMANDS, "run")
+    start: Callable[[RunOptions], int] = registry.COMMANDS.load("run")
     raise typer.Exit(start(options))
 
 
 def validate(manifest: Manifest = Path(".")) -> None:
     """Check MANIFEST without starting anything, and list every problem in it."""
-    check: Callable[[Path], int] = registry.load("command", registry.COMMANDS, "validate")
+    check: Callable[[Path], int] = registry.COMMANDS.load("validate")
     raise typer.Exit(check(manifest))

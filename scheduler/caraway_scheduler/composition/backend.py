@@ -55,7 +55,7 @@ def standalone(
     manifest: Manifest, data: DataDirectory, stack: AsyncExitStack, engines: object = None
 ) -> Backend:
     """One executor, whose engine runs in processes of its own, started by `engines` if given."""
-    executor_class = registry.load("executor", registry.EXECUTORS, "engine-process")
+    executor_class = registry.ENGINES.load("executor")
     wanted = engine(manifest, data)
     executor = executor_class(wanted, engines)
     dispatch = InProcessDispatch(

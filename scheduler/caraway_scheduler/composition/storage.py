@@ -57,7 +57,7 @@ async def opened(
 
 async def results(place: ResultPlace) -> ResultStore:
     """Open the store of a place. Raises CarawayError if it cannot be used."""
-    store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
+    store_class = registry.RESULT_STORES.load(place.kind)
     store: ResultStore = await asyncio.to_thread(store_class.at, place)
     return store
 

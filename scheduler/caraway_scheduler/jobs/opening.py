@@ -164,7 +164,7 @@ async def open_jobs(
 
 
 def _open_results(place: ResultPlace) -> ResultStore:
-    store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
+    store_class = registry.RESULT_STORES.load(place.kind)
     store: ResultStore = store_class.at(place)
     return store
 
