@@ -193,11 +193,6 @@ class LocalExecutor:
         chunks = (*spec.chunks, *(entry.chunk for entry in log))
         return await self._chunks.put_back(Wanted(table, spec, chunks))
 
-    def forget(self, table: TableName) -> None:
-        """Let go of a version that was loaded and that no catalog names."""
-        with self._moving:
-            self._coming.pop(table, None)
-
     def _loaded(self) -> list[Version]:
         with self._moving:
             return list(self._coming.values())

@@ -121,10 +121,6 @@ class Worker:
         putting = self._catalogs.executor(origin).put_back(table, spec, log)
         return await self._work(new_query_id(), origin, putting)
 
-    def forget(self, origin: str, table: TableName) -> None:
-        """Let go of a version that was loaded and that will not be used."""
-        self._catalogs.executor(origin).forget(table)
-
     async def probe(self) -> None:
         """Run the smallest of statements over a catalog that is here. Raises as `open` does."""
         origin = next(iter(self._catalogs.versions), "")
@@ -180,10 +176,6 @@ class Worker:
     def drain(self) -> None:
         """Take no more work; what runs goes on, and open answers can be read to their end."""
         self._is_draining = True
-
-    @property
-    def is_idle(self) -> bool:
-        return not self._running and not len(self._cursors)
 
     async def aclose(self) -> None:
         for tasks in list(self._running.values()):

@@ -275,16 +275,6 @@ async def test_a_version_is_loaded_before_a_catalog_names_it(tmp_path: Path) -> 
     assert await value(local, "SELECT count(*) FROM t") == 1000
 
 
-async def test_a_version_that_is_not_wanted_any_more_is_let_go(tmp_path: Path) -> None:
-    local = executor({"t": memory(k=[1])})
-    await local.load(T, await stored(tmp_path, NUMBERS, 4))
-    assert local._chunks._room.taken_bytes > 0
-
-    local.forget(T)
-
-    assert await eventually(lambda: freed(local), "the version is let go")
-
-
 async def test_no_statement_writes_into_a_version(tmp_path: Path) -> None:
     spec: StoredTable = await stored(tmp_path, NUMBERS)
     local = executor({"t": spec})

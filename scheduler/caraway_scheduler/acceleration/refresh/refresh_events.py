@@ -47,22 +47,6 @@ class RetryDue:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """A run loads so many partitions; again when it had to begin anew."""
-
-    run: RunNumber
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progressed:
-    """So many partitions of a run are loaded."""
-
-    run: RunNumber
-    done: int
-
-
-@dataclass(frozen=True, slots=True)
 class Succeeded:
     """All partitions of a run are in place, and the version that names them is durable."""
 
@@ -120,8 +104,8 @@ class Configured:
     refreshes: bool = False
 
 
-OfRun = Began | Progressed | Succeeded | Failed | Cancelled
-"""What a run reports; the last three end it."""
+OfRun = Succeeded | Failed | Cancelled
+"""How a run ends."""
 
 OfRows = Damaged | Mended | Lost
 """What becomes of rows that are stored."""

@@ -33,13 +33,11 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A refresh under way, its `attempt`-th try; `partitions` 0 until that is known."""
+    """A refresh under way, its `attempt`-th try."""
 
     number: RunNumber
     request: Request
     attempt: int = 1
-    partitions: int = 0
-    done: int = 0
     is_stopping: bool = False
 
 
@@ -140,11 +138,6 @@ def _reloaded(state: Refreshes, reason: str) -> Outcome:
 
 def _reported(state: Refreshes, running: Run, event: events.OfRun) -> Outcome:
     match event:
-        case events.Began(partitions=partitions):
-            return replace(state, running=replace(running, partitions=partitions, done=0)), ()
-        case events.Progressed(done=done):
-            done = max(running.done, min(done, running.partitions))
-            return replace(state, running=replace(running, done=done)), ()
         case events.Succeeded(version=version):
             shown, show = _show(replace(state, error="", failures=0, damaged=""), version)
             following, effects = _go_on(shown)

@@ -1,7 +1,6 @@
 """One refresh of a dataset from its turn among the schedulers to the version that stands."""
 
 import asyncio
-from collections.abc import Callable
 
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.reloading import Reloading
@@ -17,7 +16,7 @@ class Turns:
         self._claim = head.claim()
         self._wishes = head.wishes()
 
-    async def take(self, begin: events.Begin, on_begun: Callable[[], None]) -> int:
+    async def take(self, begin: events.Begin) -> int:
         """Return the number of the version that was made; `release` is to be called after it.
 
         Raises:
@@ -26,7 +25,6 @@ class Turns:
         async with asyncio.TaskGroup() as tasks:
             await self._claim.wait()
             renewing = tasks.create_task(self._claim.keep())
-            on_begun()
             number = await self._done_elsewhere(begin)
             if number is None:
                 number = await self._make(begin)
