@@ -36,7 +36,7 @@ test: setup
 test-cluster: setup
 	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster_jobs.py tests/e2e/test_cluster_acceleration.py tests/e2e/test_cluster_changes.py tests/e2e/test_cluster_drain.py tests/e2e/test_cluster_promises.py tests/e2e/test_long_statements.py
-	$(PYTEST) -o timeout=600 -m full tests/charts/test_processes.py tests/operator/test_command.py
+	$(PYTEST) -o timeout=600 -m full tests/charts/test_processes.py
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py

@@ -1,8 +1,8 @@
-"""The table of errors: what each class means to a client, on every wire.
+"""Maps each error class to its meaning for clients, for every wire protocol.
 
-A wire maps `Kind` to its own status and takes `may_retry` and `job_code` from here. A class
-without a row has the row of its nearest base class. So the table needs a row for each class of
-`errors`, and classes of other packages derive from one of those.
+A wire maps `FailureKind` to its own status codes, and takes `may_retry` and `job_code` from here.
+A class without a row inherits the row of its nearest base class. Every class in `errors` needs a
+row; error classes of other packages derive from one of those.
 """
 
 import logging
@@ -16,7 +16,7 @@ from caraway_core import errors
 logger = logging.getLogger(__name__)
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """The kind of a failure, from the client's point of view."""
 
     INVALID = "invalid"
@@ -24,15 +24,15 @@ class Kind(Enum):
     FORBIDDEN = "forbidden"
     NOT_FOUND = "not found"
     CONFLICT = "conflict"
-    """The same idempotency key came with another request."""
+    """The idempotency key was used for a different request."""
     TIMED_OUT = "timed out"
     CANCELLED = "cancelled"
     OVERLOADED = "overloaded"
     """There is too much work; the same request can succeed later."""
     UNAVAILABLE = "unavailable"
-    """A part of the runtime is away or still starting; the same request can succeed later."""
+    """A component is unavailable or still starting; the same request can succeed later."""
     FULL = "full"
-    """A disk or a store has no room; the same request can succeed once there is some."""
+    """A disk or a store is full; the same request can succeed once space is free."""
     INTERNAL = "internal"
     """The runtime or a source failed."""
 
@@ -51,36 +51,38 @@ JobCode = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FailureOutcome:
     """One row of the table."""
 
-    kind: Kind
+    kind: FailureKind
     job_code: JobCode
     may_retry: bool = False
-    """The same request may be sent again, and may then succeed."""
+    """Whether the same request may be retried."""
 
 
-_INTERNAL = Outcome(Kind.INTERNAL, "INTERNAL")
-_FAILED = Outcome(Kind.INTERNAL, "EXECUTION_FAILED")
-_INVALID = Outcome(Kind.INVALID, "SUBMISSION_FAILED")
-_AWAY = Outcome(Kind.UNAVAILABLE, "SCHEDULER_UNAVAILABLE", may_retry=True)
-_FULL = Outcome(Kind.FULL, "EXECUTION_FAILED", may_retry=True)
-_BROKEN_OFF = Outcome(Kind.UNAVAILABLE, "EXECUTION_FAILED", may_retry=True)
+_INTERNAL = FailureOutcome(FailureKind.INTERNAL, "INTERNAL")
+_FAILED = FailureOutcome(FailureKind.INTERNAL, "EXECUTION_FAILED")
+_INVALID = FailureOutcome(FailureKind.INVALID, "SUBMISSION_FAILED")
+_AWAY = FailureOutcome(FailureKind.UNAVAILABLE, "SCHEDULER_UNAVAILABLE", may_retry=True)
+_FULL = FailureOutcome(FailureKind.FULL, "EXECUTION_FAILED", may_retry=True)
+_BROKEN_OFF = FailureOutcome(FailureKind.UNAVAILABLE, "EXECUTION_FAILED", may_retry=True)
 
-TABLE: Mapping[type[errors.CarawayError], Outcome] = {
+TABLE: Mapping[type[errors.CarawayError], FailureOutcome] = {
     errors.CarawayError: _INTERNAL,
     errors.ManifestError: _INTERNAL,
     errors.UnknownPluginError: _INTERNAL,
     errors.NotInstalledError: _INTERNAL,
     errors.DatasetError: _FAILED,
     errors.InvalidRequestError: _INVALID,
-    errors.NotFoundError: Outcome(Kind.NOT_FOUND, "NOT_FOUND"),
-    errors.JobNotFoundError: Outcome(Kind.NOT_FOUND, "NOT_FOUND"),
-    errors.JobConflictError: Outcome(Kind.CONFLICT, "SUBMISSION_FAILED"),
-    errors.DeadlineError: Outcome(Kind.TIMED_OUT, "TIMEOUT", may_retry=True),
+    errors.NotFoundError: FailureOutcome(FailureKind.NOT_FOUND, "NOT_FOUND"),
+    errors.JobNotFoundError: FailureOutcome(FailureKind.NOT_FOUND, "NOT_FOUND"),
+    errors.JobConflictError: FailureOutcome(FailureKind.CONFLICT, "SUBMISSION_FAILED"),
+    errors.DeadlineError: FailureOutcome(FailureKind.TIMED_OUT, "TIMEOUT", may_retry=True),
     errors.UnavailableError: _AWAY,
     errors.StateAwayError: _AWAY,
-    errors.StateFullError: Outcome(Kind.FULL, "SCHEDULER_UNAVAILABLE", may_retry=True),
+    errors.StateFullError: FailureOutcome(
+        FailureKind.FULL, "SCHEDULER_UNAVAILABLE", may_retry=True
+    ),
     errors.StateUnsureError: _AWAY,
     errors.ShuttingDownError: _AWAY,
     errors.ExecutorLostError: _BROKEN_OFF,
@@ -90,27 +92,29 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.NotDistributableError: _INTERNAL,
     errors.QueryError: _FAILED,
     errors.InvalidQueryError: _INVALID,
-    errors.ParametersError: Outcome(Kind.INVALID, "PARAMETER_BINDING_FAILED"),
+    errors.ParametersError: FailureOutcome(FailureKind.INVALID, "PARAMETER_BINDING_FAILED"),
     errors.TableNotFoundError: _INVALID,
     errors.DatasetLoadingError: _AWAY,
     errors.SourceNotReadError: _INVALID,
     errors.MovedOnError: _AWAY,
-    errors.QueryForbiddenError: Outcome(Kind.FORBIDDEN, "SUBMISSION_FAILED"),
-    errors.StatementRefusedError: Outcome(Kind.INVALID, "EXECUTION_FAILED"),
-    errors.QueryTimeoutError: Outcome(Kind.TIMED_OUT, "TIMEOUT"),
-    errors.QueryCancelledError: Outcome(Kind.CANCELLED, "CANCELLED"),
-    errors.OverloadedError: Outcome(Kind.OVERLOADED, "SCHEDULER_UNAVAILABLE", may_retry=True),
+    errors.QueryForbiddenError: FailureOutcome(FailureKind.FORBIDDEN, "SUBMISSION_FAILED"),
+    errors.StatementRefusedError: FailureOutcome(FailureKind.INVALID, "EXECUTION_FAILED"),
+    errors.QueryTimeoutError: FailureOutcome(FailureKind.TIMED_OUT, "TIMEOUT"),
+    errors.QueryCancelledError: FailureOutcome(FailureKind.CANCELLED, "CANCELLED"),
+    errors.OverloadedError: FailureOutcome(
+        FailureKind.OVERLOADED, "SCHEDULER_UNAVAILABLE", may_retry=True
+    ),
     errors.OutOfMemoryQueryError: _FAILED,
     errors.AnswerCutError: _BROKEN_OFF,
-    errors.ResultTooLargeError: Outcome(Kind.INVALID, "EXECUTION_FAILED"),
+    errors.ResultTooLargeError: FailureOutcome(FailureKind.INVALID, "EXECUTION_FAILED"),
     errors.ExecutionError: _FAILED,
     errors.DatasetDamagedError: _BROKEN_OFF,
     errors.DiskFullError: _FULL,
-    errors.ResultStoreError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
-    errors.ResultStoreAwayError: Outcome(
-        Kind.UNAVAILABLE, "FETCHING_RESULTS_FAILED", may_retry=True
+    errors.ResultStoreError: FailureOutcome(FailureKind.INTERNAL, "FETCHING_RESULTS_FAILED"),
+    errors.ResultStoreAwayError: FailureOutcome(
+        FailureKind.UNAVAILABLE, "FETCHING_RESULTS_FAILED", may_retry=True
     ),
-    errors.DamagedChunkError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
+    errors.DamagedChunkError: FailureOutcome(FailureKind.INTERNAL, "FETCHING_RESULTS_FAILED"),
 }
 _RETRY_AFTER_S = 2
 
@@ -137,13 +141,13 @@ _WORDS: Mapping[type[errors.CarawayError], tuple[str, str]] = {
 paths: those are for operators."""
 
 
-def of(exc: errors.CarawayError) -> Outcome:
-    """Return the row of an error: that of its class, or of the nearest base class with one."""
+def of(exc: errors.CarawayError) -> FailureOutcome:
+    """Return the outcome of an error, from its class or its nearest base class with a row."""
     return next(TABLE[kind] for kind in type(exc).__mro__ if kind in TABLE)
 
 
 def words(exc: errors.CarawayError) -> str:
-    """Return the message of an error for clients. What it leaves out is logged."""
+    """Return the message of an error for clients; log what the message leaves out."""
     told = _told(exc)
     if told is None:
         return exc.message
@@ -152,7 +156,7 @@ def words(exc: errors.CarawayError) -> str:
 
 
 def cause(exc: errors.CarawayError) -> str:
-    """Return what failed, for work that goes on without the client's help."""
+    """Return the cause of an error, for work that continues without the client."""
     told = _told(exc)
     return exc.message if told is None else told[0]
 
@@ -162,7 +166,7 @@ def _told(exc: errors.CarawayError) -> tuple[str, str] | None:
 
 
 def retry_after_s(exc: errors.CarawayError) -> int | None:
-    """Return after how many seconds the same request may be sent again; None if it may not."""
+    """Return the seconds to wait before a retry, or None if the request must not be retried."""
     if not of(exc).may_retry:
         return None
     return int(getattr(exc, "retry_after_s", _RETRY_AFTER_S))

@@ -1,7 +1,7 @@
-"""What a table is made of, as frozen values: they cross to executors, so they hold no clients.
+"""Table specifications as frozen values; they are sent to executors, so they hold no clients.
 
-A source turns a dataset of the manifest into one of these; the engine turns it into a table that
-SQL can read. Nothing here reads a byte.
+A source turns a dataset into one of these, and the engine turns it into an SQL table. This module
+does no I/O.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ Twice = Literal["refuse", "same", "first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class LookupColumns:
     """Columns that are looked up together."""
 
     columns: tuple[str, ...]
@@ -143,7 +143,7 @@ class Keys:
 
     primary: tuple[str, ...] = ()
     twice: Twice = "refuse"
-    indexes: tuple[Lookup, ...] = ()
+    indexes: tuple[LookupColumns, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,16 +28,16 @@ from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import (
+    AnswerPage,
     Description,
     OwnFile,
-    Page,
     Pinned,
-    Report,
     TableCatalog,
     Task,
+    TaskReport,
     TaskTable,
 )
-from caraway_core.protocols.wire import InputShape, PackedPage, Standing
+from caraway_core.protocols.wire import ActorStatus, InputShape, PackedPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
@@ -83,7 +83,7 @@ class ExecutorActor:
     async def describe(self, origin: str = "", pinned: Pinned | None = None) -> Description:
         return await self._do(self._worker.describe(origin, pinned))
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> ActorStatus:
         return await self._do(self._standing())
 
     async def missing(self, files: Sequence[OwnFile]) -> tuple[OwnFile, ...]:
@@ -122,7 +122,7 @@ class ExecutorActor:
 
     async def run(
         self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
-    ) -> tuple[Report | pa.Table, ...]:
+    ) -> tuple[TaskReport | pa.Table, ...]:
         """Run a task; its tables follow the report, each as an object of its own."""
         report, made = await self._do(self._run(call, task, inputs, tables))
         return (report, *made)
@@ -142,14 +142,14 @@ class ExecutorActor:
     async def refuse(self, reason: str) -> None:
         self._refusal = reason
 
-    async def _standing(self) -> Standing:
+    async def _standing(self) -> ActorStatus:
         description = await self._worker.describe()
         page = metrics.render(self._tallies, description.active_tasks)
-        return Standing(description, self._refusal, page, os.getpid(), self._worker.stopped)
+        return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 
     async def _run(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
-    ) -> tuple[Report, tuple[pa.Table, ...]]:
+    ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
         with self._counted(inputs, tables):
             report, made = await self._worker.run(task, _joined(inputs, tables), call)
         for rows, size_bytes in report.sizes:
@@ -158,7 +158,7 @@ class ExecutorActor:
 
     async def _open_task(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
-    ) -> Page:
+    ) -> AnswerPage:
         with self._counted(inputs, tables):
             return await self._worker.open_task(task, _joined(inputs, tables), call)
 
@@ -208,7 +208,7 @@ class ActorFailedError(CarawayError):
     """The actor does not answer, or could not be made."""
 
 
-class Keeper:
+class ActorKeeper:
     """Joins Ray beside a raylet, and makes, asks and ends the executor's actor there.
 
     Every method blocks, for at most the time given.
@@ -253,8 +253,8 @@ class Keeper:
         described: Description = self._ask(self._actor.describe, wait_s)
         return described
 
-    def standing(self, wait_s: float) -> Standing:
-        standing: Standing = self._ask(self._actor.standing, wait_s)
+    def standing(self, wait_s: float) -> ActorStatus:
+        standing: ActorStatus = self._ask(self._actor.standing, wait_s)
         return standing
 
     def drain(self, wait_s: float) -> None:

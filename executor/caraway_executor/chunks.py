@@ -23,10 +23,10 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_core.tables import StoredTable
 from caraway_engine.rows.held import Chunk
-from caraway_engine.stored import Wanted
+from caraway_engine.stored import MissingChunks
 from caraway_executor.fresh import FreshChunks
 from caraway_executor.mapped import MappedChunks
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 
 _READS = 4
@@ -46,7 +46,7 @@ class KeptChunks:
     `bring` is for one event loop; `held` is for any thread.
     """
 
-    def __init__(self, stores: Stores, room: Room, copies: Path | None = None) -> None:
+    def __init__(self, stores: Stores, room: TaskMemory, copies: Path | None = None) -> None:
         self._stores = stores
         self._room = room
         self._mapped = MappedChunks(copies)
@@ -59,7 +59,7 @@ class KeptChunks:
     def held(self, chunk: ChunkInfo) -> Chunk | None:
         return self._held.get(chunk.sha256)
 
-    async def bring(self, wanted: Iterable[Wanted]) -> list[Chunk]:
+    async def bring(self, wanted: Iterable[MissingChunks]) -> list[Chunk]:
         """Read what is not in memory; it stays for as long as the caller, or a session, holds it.
 
         Raises:
@@ -85,7 +85,7 @@ class KeptChunks:
         if self.held(chunk) is None and has_room and self._room.take(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
 
-    async def put_back(self, wanted: Wanted) -> int:
+    async def put_back(self, wanted: MissingChunks) -> int:
         """Store chunks again that are here and are damaged where they are stored; count them.
 
         Raises:
@@ -122,10 +122,10 @@ class KeptChunks:
         for task in list(self._reading.values()):
             task.cancel()
 
-    async def _read_each(self, wanted: Wanted, chunks: Iterable[ChunkInfo]) -> list[Chunk]:
+    async def _read_each(self, wanted: MissingChunks, chunks: Iterable[ChunkInfo]) -> list[Chunk]:
         return [await self._chunk(wanted, chunk) for chunk in chunks]
 
-    async def _chunk(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
+    async def _chunk(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk:
         if (known := self.held(chunk)) is not None:
             return known
         place = chunk.key or wanted.spec.key, chunk.sha256
@@ -137,7 +137,7 @@ class KeptChunks:
         # Shielded: others may wait for the same chunk.
         return await asyncio.shield(reading)
 
-    async def _read(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
+    async def _read(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk:
         if wanted.spec.is_mapped and (mapped := await self._map(wanted, chunk)) is not None:
             self._held[chunk.sha256] = mapped
             return mapped
@@ -164,7 +164,7 @@ class KeptChunks:
         self._held[chunk.sha256] = made
         return made
 
-    async def _map(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk | None:
+    async def _map(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk | None:
         """Read a chunk that stays on disk; what is brought of it is the system's to drop."""
         try:
             store = await self._stores.at(wanted.spec.place)
@@ -191,7 +191,7 @@ class KeptChunks:
         weakref.finalize(taken, self._room.give, size_bytes).atexit = False
         return taken
 
-    def _make_fit(self, wanted: Wanted) -> list[Chunk]:
+    def _make_fit(self, wanted: MissingChunks) -> list[Chunk]:
         """Refuse at once what cannot fit, before half of it is read.
 
         Returns what is in memory already.
@@ -214,7 +214,7 @@ class KeptChunks:
             raise self._too_large(wanted)
         return [known for _, known in here]
 
-    def _too_large(self, wanted: Wanted) -> OutOfMemoryQueryError:
+    def _too_large(self, wanted: MissingChunks) -> OutOfMemoryQueryError:
         needed = sum(chunk.size_bytes for chunk in wanted.chunks)
         limit = (self._room.limit_bytes or 0) >> 20
         return OutOfMemoryQueryError(

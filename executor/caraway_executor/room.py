@@ -9,7 +9,7 @@ from caraway_core.errors import OutOfMemoryQueryError
 
 
 @dataclass(slots=True)
-class Room:
+class TaskMemory:
     """Shared by all tasks of an executor; None is without limit.
 
     The engine does not count rows that have left it, nor those of accelerated datasets, so
@@ -42,8 +42,8 @@ class Room:
             self.taken_bytes -= size_bytes
 
     @contextmanager
-    def place(self) -> Iterator["Place"]:
-        place = Place(self)
+    def place(self) -> Iterator["MemoryGrant"]:
+        place = MemoryGrant(self)
         try:
             yield place
         finally:
@@ -51,10 +51,10 @@ class Room:
 
 
 @dataclass(slots=True)
-class Place:
+class MemoryGrant:
     """What one task takes, and gives back when its block ends."""
 
-    room: Room
+    room: TaskMemory
     taken_bytes: int = 0
 
     def take(self, size_bytes: int) -> None:

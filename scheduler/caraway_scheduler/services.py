@@ -7,7 +7,7 @@ from typing import Literal
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.engines import EngineReport
-from caraway_core.signatures import Gate
+from caraway_core.signatures import SignatureGate
 from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.catalog import Catalog
@@ -19,7 +19,7 @@ from caraway_scheduler.membership import Membership
 from caraway_scheduler.queries.service import QueryService
 from caraway_serving.access import Keyring
 from caraway_serving.limits import InForce
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 
 ConnectionStatus = Literal["Ready", "Initializing", "Disabled", "Error"]
 
@@ -39,10 +39,10 @@ class Operating:
 
     membership: Membership
     token: str = field(repr=False)
-    gate: Gate = field(init=False, repr=False, compare=False)
+    gate: SignatureGate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gate", Gate(self.token))
+        object.__setattr__(self, "gate", SignatureGate(self.token))
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Services:
     dispatch: Dispatch
     """Reaches the sources of accelerated datasets, too."""
     history: TaskHistory
-    tallies: Tallies
+    tallies: ApiTallies
     keyring: Keyring | None = None
     """None where requests need no key."""
     is_scheduler: bool = False

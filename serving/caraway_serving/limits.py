@@ -1,4 +1,4 @@
-"""Limits beside those of the manifest: what they say, and how many requests they let through."""
+"""Limits set outside the manifest: parsing them, and rate limiting requests."""
 
 import math
 import time
@@ -15,7 +15,7 @@ _OTHERS = frozenset({"apps", "replicas", "pods", "users", "resources"})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """What a runtime may do, as all its schedulers together; None is unlimited."""
 
     api_rps: int | None = None
@@ -28,13 +28,13 @@ _OURS = ("api_rps", "request_timeout_secs", "sql_query_timeout_secs", "sql_concu
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    limits: Limits
+class ParsedLimits:
+    limits: RequestLimits
     unknown: tuple[str, ...] = ()
-    """Keys that mean nothing here; a newer service may send more of them."""
+    """Unknown keys, which are ignored; a newer service may send more of them."""
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedLimits:
     """Read the limits object of the management API, as JSON or YAML.
 
     Raises:
@@ -50,7 +50,7 @@ def parse(text: str) -> Parsed:
         raise ValueError("it holds no object; write for example {api_rps: 100}")
     wanted = {name: _limit(name, found[name]) for name in _OURS if found.get(name) is not None}
     unknown = sorted(str(name) for name in found if name not in _OTHERS and name not in _OURS)
-    return Parsed(Limits(**wanted), tuple(unknown))
+    return ParsedLimits(RequestLimits(**wanted), tuple(unknown))
 
 
 def _limit(name: str, value: object) -> int | None:
@@ -67,7 +67,7 @@ def share(limit: int | None, schedulers: int) -> int | None:
 
 
 class TokenBucket:
-    """Lets so many through a second, and those of one second at once. For any thread."""
+    """A thread-safe token bucket that holds the tokens of one second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate: float | None = None
@@ -77,7 +77,7 @@ class TokenBucket:
         self._lock = Lock()
 
     def refill_at(self, rate: float | None) -> None:
-        """Let so many through from now on; None lets everybody through."""
+        """Set the rate from now on; None removes the limit."""
         with self._lock:
             if rate == self.rate:
                 return
@@ -117,7 +117,7 @@ class InForce:
 
 
 def too_many(rate: float) -> str:
-    """Word the refusal of a request that comes too soon."""
+    """Return the message for a request that exceeds the rate limit."""
     return f"more than {rate:g} requests a second; the limit api_rps allows no more"
 
 

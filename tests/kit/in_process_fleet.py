@@ -16,15 +16,15 @@ from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import (
     ANSWER_S,
     PROTOCOL_VERSION,
+    AnswerPage,
     Description,
+    ExchangePart,
     Input,
-    Outcome,
     OwnFile,
-    Page,
-    Part,
     Pinned,
     TableCatalog,
     Task,
+    TaskOutcome,
     TaskTable,
 )
 from caraway_core.tables import StoredTable
@@ -131,15 +131,17 @@ class InProcessFleet:
     async def probe(self, executor_id: ExecutorId) -> None:
         await self._call(executor_id, lambda worker: worker.probe())
 
-    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
         brought = _brought(inputs)
         life = self._lives[executor_id]
         report, tables = await self._call(executor_id, lambda worker: worker.run(task, brought))
         parts = (
-            Part(_Held(table, life), executor_id, rows, size_bytes)
+            ExchangePart(_Held(table, life), executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
         )
-        return Outcome(tuple(parts), report.elapsed_ms)
+        return TaskOutcome(tuple(parts), report.elapsed_ms)
 
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
@@ -176,11 +178,11 @@ class InProcessFleet:
         except (TimeoutError, CarawayError):
             return None
 
-    def _paged(self, executor_id: ExecutorId, page: Page) -> PagedStream:
+    def _paged(self, executor_id: ExecutorId, page: AnswerPage) -> PagedStream:
         life = self._lives[executor_id]
         return PagedStream(page, partial(self._next, executor_id, life), life.worker.close)
 
-    async def _next(self, executor_id: ExecutorId, life: _Life, cursor: str) -> Page:
+    async def _next(self, executor_id: ExecutorId, life: _Life, cursor: str) -> AnswerPage:
         return await self._called(executor_id, life, life.worker.next(cursor))
 
     async def _call(

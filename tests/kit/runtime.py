@@ -18,7 +18,7 @@ from caraway_scheduler.composition import app, assembly, security
 from caraway_scheduler.composition import backend as backends
 from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.services import Services
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 from tests.kit.engine_processes import fork_server
 
 BASE = "http://caraway.test"
@@ -67,7 +67,7 @@ async def running(
     async with AsyncExitStack() as stack:
         data = stack.enter_context(DataDirectory(folder / "data-dir"))
         backend = backend or backends.standalone(loaded, data, stack, fork_server())
-        services = await assembly.services(loaded, secrets, data, Tallies(), stack, backend)
+        services = await assembly.services(loaded, secrets, data, ApiTallies(), stack, backend)
         before(services)
         jobs = services.jobs
         working = asyncio.create_task(jobs.run())

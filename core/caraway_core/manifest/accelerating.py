@@ -1,4 +1,4 @@
-"""Turns the checked shape of an acceleration into values, and settles what is left unsaid."""
+"""Converts the checked shape of an acceleration into values and applies the defaults."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from caraway_core.manifest.acceleration import (
     Refresh,
     RefreshMode,
     Retention,
-    Snapshots,
+    SnapshotSettings,
 )
 from caraway_core.manifest.shape import acceleration as shapes
 from caraway_core.partitions.keys import PartitionBy, columns
@@ -21,7 +21,7 @@ REFRESH_MODES: tuple[RefreshMode, ...] = ("full", "append", "changes", "disabled
 _MODE_OF_CONNECTOR: Mapping[str, RefreshMode] = {"cdc": "changes", "debezium": "changes"}
 
 
-def acceleration(shape: shapes.Acceleration | None, connector: str) -> Acceleration | None:
+def acceleration(shape: shapes.AccelerationSection | None, connector: str) -> Acceleration | None:
     """Build the acceleration of a dataset; None where there is none or it is off."""
     if shape is None or not shape.enabled:
         return None
@@ -45,19 +45,19 @@ def acceleration(shape: shapes.Acceleration | None, connector: str) -> Accelerat
 
 
 def engine_of(engine: str | None, mode: str | None) -> Engine:
-    """Tell which of our engines a manifest means: those of the peer that keep files are `file`."""
+    """Return our engine for a manifest; foreign engines that keep files map to `file`."""
     if engine is None:
         return "arrow" if mode in (None, "memory") else "file"
     return "arrow" if engine == "arrow" else "file"
 
 
 def refresh_mode_of(mode: str | None, connector: str) -> str:
-    """Tell the refresh mode: a connector of changes has them by itself."""
+    """Return the refresh mode; some connectors imply `changes`."""
     return mode or _MODE_OF_CONNECTOR.get(connector, "full")
 
 
 def threshold(trigger: str, text: str) -> float:
-    """Read what `snapshots_trigger_threshold` means to a trigger: seconds, or batches.
+    """Read `snapshots_trigger_threshold`: seconds or batches, depending on the trigger.
 
     Raises:
         ValueError: it is neither, or the trigger takes none.
@@ -79,7 +79,7 @@ def _mode(engine: Engine, mode: Mode | None) -> Mode:
     return "file" if mode in (None, "memory") else mode
 
 
-def _refresh(shape: shapes.Acceleration, connector: str) -> Refresh:
+def _refresh(shape: shapes.AccelerationSection, connector: str) -> Refresh:
     mode = refresh_mode_of(shape.refresh_mode, connector)
     return Refresh(
         # Modes that are not built are refused by a rule, which has its say beside this.
@@ -95,20 +95,20 @@ def _refresh(shape: shapes.Acceleration, connector: str) -> Refresh:
     )
 
 
-def _retention(shape: shapes.Acceleration) -> Retention | None:
+def _retention(shape: shapes.AccelerationSection) -> Retention | None:
     if not shape.retention_check_enabled:
         return None
     return Retention(shape.retention_period, shape.retention_sql, shape.retention_check_interval)
 
 
-def _snapshots(shape: shapes.Acceleration) -> Snapshots:
+def _snapshots(shape: shapes.AccelerationSection) -> SnapshotSettings:
     trigger = shape.snapshots_trigger or "refresh_complete"
     text = shape.snapshots_trigger_threshold
     try:
         every = None if text is None else threshold(trigger, text)
     except ValueError:
         every = None  # A rule has its say on it beside this.
-    return Snapshots(
+    return SnapshotSettings(
         use=shape.snapshots,
         trigger=trigger,
         every_s=every if trigger == "time_interval" else None,

@@ -1,4 +1,4 @@
-"""The rule that cuts a dataset into partitions, as `partition_by` of a manifest writes it."""
+"""The rule that divides a dataset into partitions: `partition_by` in a manifest."""
 
 import re
 from collections.abc import Collection
@@ -16,8 +16,8 @@ _QUOTES = frozenset("'\"")
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """Rows by a hash of a column, see `hashing.bucket_of`."""
+class BucketKey:
+    """Partitions rows by a hash of a column; see `hashing.bucket_of`."""
 
     count: int
     column: str
@@ -26,7 +26,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class ByColumn:
-    """Rows by the value of a column; the values are found out from the data."""
+    """Partitions rows by the value of a column; the values are discovered from the data."""
 
     column: str
     name: str | None = None
@@ -34,27 +34,27 @@ class ByColumn:
 
 @dataclass(frozen=True, slots=True)
 class ByExpression:
-    """Rows by the value of an SQL expression, kept as text for the engine."""
+    """Partitions rows by the value of an SQL expression, kept as text for the engine."""
 
     sql: str
     name: str | None = None
 
 
-Term = Bucket | ByColumn | ByExpression
+Term = BucketKey | ByColumn | ByExpression
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionBy:
-    """All terms of a dataset. A partition is one value for each, so no term means one partition."""
+    """All terms of a dataset; a partition has one value for each. No terms means one partition."""
 
     terms: tuple[Term, ...] = ()
 
 
 def keeps_together(term: Term, columns: Collection[str]) -> bool:
-    """Whether rows with the same values in these columns are never parted by a term."""
+    """Return whether rows with equal values in these columns always share a partition."""
     if isinstance(term, ByExpression):
         return False
-    return term.column in columns or (isinstance(term, Bucket) and term.count == 1)
+    return term.column in columns or (isinstance(term, BucketKey) and term.count == 1)
 
 
 def parse(text: str, name: str | None = None) -> Term:
@@ -95,14 +95,14 @@ def column_name(text: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
-def _bucket(text: str, inner: str, name: str | None) -> Bucket:
+def _bucket(text: str, inner: str, name: str | None) -> BucketKey:
     number, _, column = inner.partition(",")
     if not re.fullmatch(r"\s*[0-9]+\s*", number) or not _COLUMN.fullmatch(column):
         raise ValueError(f"'{text}' is not a bucket; write 'bucket(n, column)'")
     digits = number.strip().lstrip("0")
     if not 1 <= len(digits) <= len(str(MAX_BUCKETS)) or int(digits) > MAX_BUCKETS:
         raise ValueError(f"'{text}' has no such number of buckets: 1 to {MAX_BUCKETS:,}")
-    return Bucket(int(digits), column_name(column), name)
+    return BucketKey(int(digits), column_name(column), name)
 
 
 def _check_closed(text: str) -> None:

@@ -1,4 +1,4 @@
-"""A Ray node as a child process: started, watched and ended, with nothing left behind."""
+"""Runs a Ray node as a child process, and cleans up after it."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ class NodeFailedError(CarawayError):
     """A Ray node did not start."""
 
 
-class Node:
+class RayNode:
     """A running node. Its processes end with it, and with the process that started it."""
 
     def __init__(

@@ -5,13 +5,21 @@ engine for types. It never looks at the text of a plan. What runs statements doe
 """
 
 from caraway_engine.known_faults.mending import (
-    Mended,
-    Planned,
+    PlannedStatement,
     Relations,
+    RewrittenStatement,
     is_null_safe,
     mend,
     planned,
 )
 from caraway_engine.known_faults.schemas import KnownSchemas
 
-__all__ = ["KnownSchemas", "Mended", "Planned", "Relations", "is_null_safe", "mend", "planned"]
+__all__ = [
+    "KnownSchemas",
+    "PlannedStatement",
+    "Relations",
+    "RewrittenStatement",
+    "is_null_safe",
+    "mend",
+    "planned",
+]

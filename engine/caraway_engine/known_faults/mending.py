@@ -31,7 +31,7 @@ from caraway_engine.known_faults import (
 )
 from caraway_engine.known_faults.constants import Believed
 from caraway_engine.known_faults.schemas import KnownSchemas
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 from caraway_engine.statements import bounds
 
@@ -54,7 +54,7 @@ _MOST_OPERATORS = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RewrittenStatement:
     """A statement that means the same. `is_needed` says that the other form answers wrongly.
 
     Otherwise it only guards against an error that may not come.
@@ -65,7 +65,7 @@ class Mended:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedStatement:
     """A plan, and the text that it was made of; also the optimized plan, if it was looked at."""
 
     sql: str
@@ -89,7 +89,7 @@ class Relations:
 
 _NO_CONSTANTS = Believed()
 _NO_RELATIONS = Relations()
-Guard = Callable[[Scope, Types], bool]
+Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
     subqueries.mend,
@@ -110,7 +110,7 @@ def planned(
     known: KnownSchemas | None = None,
     *,
     is_view: bool = False,
-) -> Planned:
+) -> PlannedStatement:
     """Plan a statement, in a form in which no known fault of the engine shows.
 
     `known` are schemas that were found out over the same tables. Other statements read a view.
@@ -134,7 +134,7 @@ def planned(
     names = pa.schema(dataframe.schema()).names
     mended = mend(context, sql, parameters, relations, known, believed, names, is_view=is_view)
     if mended is None:
-        return Planned(sql, dataframe, optimized)
+        return PlannedStatement(sql, dataframe, optimized)
     try:
         bounds.check_nesting(mended.sql)
         other = plan(mended.sql)
@@ -142,7 +142,7 @@ def planned(
             # What the engine refuses only then would be an error without a sense for users.
             other.execution_plan()
         if _columns(other, mended) == _columns(dataframe, mended):
-            return Planned(mended.sql, other)
+            return PlannedStatement(mended.sql, other)
         cause = "its columns would be others"
     except Exception as exc:  # Whatever the engine says of a text that no user wrote.
         cause = str(exc).splitlines()[0]
@@ -152,10 +152,10 @@ def planned(
             "the engine would answer this statement wrongly, and no other form of it was found; "
             "docs/reference/sql-limits.md lists what it answers wrongly and what to write instead"
         )
-    return Planned(sql, dataframe, optimized)
+    return PlannedStatement(sql, dataframe, optimized)
 
 
-def _columns(frame: DataFrame, mended: Mended) -> list[tuple[str, pa.DataType | None]]:
+def _columns(frame: DataFrame, mended: RewrittenStatement) -> list[tuple[str, pa.DataType | None]]:
     """Return what must stay as it is: a right answer may have a wider type than a wrong one."""
     schema = pa.schema(frame.schema())
     return [(field.name, None if mended.is_needed else field.type) for field in schema]
@@ -171,7 +171,7 @@ def mend(
     columns: Sequence[str] = (),
     *,
     is_view: bool = False,
-) -> Mended | None:
+) -> RewrittenStatement | None:
     """Return a statement in a form that the engine answers rightly; None where it is that itself.
 
     `columns` are the names of its answer, which stay.
@@ -230,10 +230,10 @@ def mend(
         names.keep(types)
     if not is_needed and not is_guarded:
         return None
-    return Mended(syntax.restored(statements[0]), is_needed)
+    return RewrittenStatement(syntax.restored(statements[0]), is_needed)
 
 
-def _applied(guards: Sequence[Guard], scope: Scope, types: Types) -> bool:
+def _applied(guards: Sequence[Guard], scope: SelectScope, types: Types) -> bool:
     results = [guard(scope, types) for guard in guards]
     return any(results)
 
@@ -265,7 +265,7 @@ def _names(tree: Tree, relations: frozenset[str]) -> bool:
 class _Names:
     """Sees to it that columns keep their names when what they are made of is written otherwise."""
 
-    def __init__(self, scope: Scope, columns: Sequence[str]) -> None:
+    def __init__(self, scope: SelectScope, columns: Sequence[str]) -> None:
         self._scope = scope
         items = scope.select["projection"]
         # A `*` stands for several columns.

@@ -28,7 +28,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(slots=True)
-class Scope:
+class SelectScope:
     """A SELECT, the query whose body it is a part of, and the queries around it.
 
     `with_` holds the CTEs that it may name, and `is_top` says that its columns are the answer's.
@@ -37,7 +37,7 @@ class Scope:
     select: Tree
     query: Tree
     with_: Tree
-    parent: "Scope | None"
+    parent: "SelectScope | None"
     is_top: bool
     types: dict[int, pa.DataType | None] = field(default_factory=dict)
     """What is known of expressions, by their identity: what is changed in place keeps its type."""
@@ -92,7 +92,7 @@ def on(join: Tree) -> list[Tree]:
     return [syntax.body(operator)["On"]]
 
 
-def scopes(statement: Tree) -> Iterator[Scope]:
+def scopes(statement: Tree) -> Iterator[SelectScope]:
     """Yield every SELECT of a statement, the outer ones first."""
     for query in _topmost(statement):
         yield from _of_query(query, [], None, True)
@@ -135,8 +135,8 @@ def _topmost(tree: Tree) -> Iterator[Tree]:
 
 
 def _of_query(
-    query: Tree, known: list[Tree], parent: Scope | None, is_top: bool
-) -> Iterator[Scope]:
+    query: Tree, known: list[Tree], parent: SelectScope | None, is_top: bool
+) -> Iterator[SelectScope]:
     own = query["with"]
     ctes = [*known]
     for cte in own["cte_tables"] if own else ():
@@ -162,20 +162,20 @@ def _any_with() -> Tree:
 
 
 def _of_body(
-    tree: Tree, query: Tree, with_: Tree, ctes: list[Tree], parent: Scope | None, is_top: bool
-) -> Iterator[Scope]:
+    tree: Tree, query: Tree, with_: Tree, ctes: list[Tree], parent: SelectScope | None, is_top: bool
+) -> Iterator[SelectScope]:
     if "SetOperation" in tree:
         for side in ("left", "right"):
             yield from _of_body(tree["SetOperation"][side], query, with_, ctes, parent, is_top)
     elif "Query" in tree:
         yield from _of_query(tree["Query"], ctes, parent, is_top)
     elif "Select" in tree:
-        scope = Scope(tree["Select"], query, with_, parent, is_top)
+        scope = SelectScope(tree["Select"], query, with_, parent, is_top)
         yield scope
         yield from _below(scope, ctes)
 
 
-def _below(scope: Scope, ctes: list[Tree]) -> Iterator[Scope]:
+def _below(scope: SelectScope, ctes: list[Tree]) -> Iterator[SelectScope]:
     """Yield the SELECTs in the FROM, which see no columns, and in expressions, which do."""
     in_from = list(_topmost(scope.select["from"]))
     for query in in_from:
@@ -200,7 +200,7 @@ class Types:
         self._key = "".join(f"{name} {_type(value)} " for name, value in self._parameters.items())
         self._known = known or KnownSchemas()
 
-    def of(self, scope: Scope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
+    def of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT; None where that cannot be told."""
         known = scope.types
         unknown = list({id(each): each for each in expressions if id(each) not in known}.values())
@@ -211,7 +211,7 @@ class Types:
                 known[id(each)] = type_
         return [known[id(each)] for each in expressions]
 
-    def name(self, scope: Scope, expression: Tree) -> str | None:
+    def name(self, scope: SelectScope, expression: Tree) -> str | None:
         """Return the name that the engine gives to a column; None where that cannot be told."""
         for each in (scope, *_around(scope)):
             for is_grouped in (False, True):
@@ -220,7 +220,7 @@ class Types:
                     return str(schema.names[0])
         return None
 
-    def columns(self, scope: Scope, relations: list[Tree]) -> list[str] | None:
+    def columns(self, scope: SelectScope, relations: list[Tree]) -> list[str] | None:
         """Return the names of the columns of a FROM."""
         (star,) = syntax.parse("SELECT *")
         schema = self._schema(
@@ -232,7 +232,7 @@ class Types:
         )
         return None if schema is None else list(schema.names)
 
-    def can_stand_alone(self, query: Tree, scope: Scope) -> bool:
+    def can_stand_alone(self, query: Tree, scope: SelectScope) -> bool:
         """Tell if a subquery can be planned without the query around it."""
         return self.schema(query, scope.with_) is not None
 
@@ -245,7 +245,7 @@ class Types:
         return self._schema(syntax.restored({"Query": {**query, "with": with_}}))
 
     def _of(
-        self, scope: Scope, expressions: Sequence[Tree], is_grouped: bool
+        self, scope: SelectScope, expressions: Sequence[Tree], is_grouped: bool
     ) -> list[pa.DataType | None]:
         if not expressions:
             return []
@@ -258,7 +258,7 @@ class Types:
             return [None]
         return [type_ for each in expressions for type_ in self._of(scope, [each], is_grouped)]
 
-    def _planned(self, scope: Scope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
+    def _planned(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
         group_by = _group_by(scope) if is_grouped else None
         with_ = _needed(scope.with_, [scope.select["from"], items])
         return self._schema(syntax.select(items, scope.select["from"], with_, group_by))
@@ -301,12 +301,12 @@ def read(tree: Tree) -> Iterator[str]:
             yield syntax.spelled(table["name"][0]["Identifier"])
 
 
-def _around(scope: Scope) -> Iterator[Scope]:
+def _around(scope: SelectScope) -> Iterator[SelectScope]:
     """Yield the scope with the FROM of the queries around it beside its own."""
     from_, outer = [*scope.select["from"]], scope.parent
     while outer is not None:
         from_ += outer.select["from"]
-        yield Scope({**scope.select, "from": from_}, scope.query, scope.with_, None, False)
+        yield SelectScope({**scope.select, "from": from_}, scope.query, scope.with_, None, False)
         outer = outer.parent
 
 
@@ -336,17 +336,17 @@ def is_costly(expression: Tree) -> bool:
     return has_subquery(expression) or is_volatile(expression)
 
 
-def groups(scope: Scope) -> list[Tree]:
+def groups(scope: SelectScope) -> list[Tree]:
     """Return what a SELECT groups by; empty for what is not known here, such as GROUP BY ALL."""
     group_by = scope.select["group_by"]
     return list(group_by["Expressions"][0]) if "Expressions" in group_by else []
 
 
-def is_grouped(scope: Scope) -> bool:
+def is_grouped(scope: SelectScope) -> bool:
     return bool(groups(scope)) or "Expressions" not in scope.select["group_by"]
 
 
-def _group_by(scope: Scope) -> Tree:
+def _group_by(scope: SelectScope) -> Tree:
     """Return GROUP BY without places and names of the SELECT list, which a probe does not have."""
     items = scope.select["projection"]
     made = copy.copy(scope.select["group_by"])

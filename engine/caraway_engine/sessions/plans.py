@@ -20,7 +20,7 @@ _CACHED_PLANS = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Plan:
+class StatementPlan:
     """A plan, with what is known of it: `stored` are the accelerated datasets that it reads.
 
     `sql` is the text that it was made of, which is not always what the user wrote. `settings_off`
@@ -48,7 +48,7 @@ class Startable:
     runs, threads of the engine may wait for a database, where `is_waiting`.
     """
 
-    plan: Plan
+    plan: StatementPlan
     schema: pa.Schema
     start: Callable[[], Any]
     start_again: Callable[[], Any] | None = None
@@ -59,12 +59,12 @@ class KeptPlans:
     """The plans of the statements that came last, and what was found out about plans."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[str, Plan] = OrderedDict()
-        self._analyses: WeakKeyDictionary[Plan, Analysis] = WeakKeyDictionary()
-        self._schemas: WeakKeyDictionary[Plan, pa.Schema] = WeakKeyDictionary()
+        self._plans: OrderedDict[str, StatementPlan] = OrderedDict()
+        self._analyses: WeakKeyDictionary[StatementPlan, Analysis] = WeakKeyDictionary()
+        self._schemas: WeakKeyDictionary[StatementPlan, pa.Schema] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def recall(self, sql: str) -> Plan | None:
+    def recall(self, sql: str) -> StatementPlan | None:
         """Return the plan of a statement, if it was kept."""
         with self._lock:
             plan = self._plans.get(sql)
@@ -72,29 +72,29 @@ class KeptPlans:
                 self._plans.move_to_end(sql)
             return plan
 
-    def remember(self, sql: str, plan: Plan) -> None:
+    def remember(self, sql: str, plan: StatementPlan) -> None:
         """Keep a plan."""
         with self._lock:
             self._plans[sql] = plan
             if len(self._plans) > _CACHED_PLANS:
                 self._plans.popitem(last=False)
 
-    def analysis(self, plan: Plan) -> Analysis | None:
+    def analysis(self, plan: StatementPlan) -> Analysis | None:
         """Return what was noted of a plan."""
         with self._lock:
             return self._analyses.get(plan)
 
-    def note_analysis(self, plan: Plan, analysis: Analysis) -> None:
+    def note_analysis(self, plan: StatementPlan, analysis: Analysis) -> None:
         """Keep what a plan asks of a cluster, for as long as the plan is there."""
         with self._lock:
             self._analyses[plan] = analysis
 
-    def schema(self, plan: Plan) -> pa.Schema | None:
+    def schema(self, plan: StatementPlan) -> pa.Schema | None:
         """Return the schema that was noted of a plan."""
         with self._lock:
             return self._schemas.get(plan)
 
-    def note_schema(self, plan: Plan, schema: pa.Schema) -> None:
+    def note_schema(self, plan: StatementPlan, schema: pa.Schema) -> None:
         """Keep the schema of what a plan gives, for as long as the plan is there."""
         with self._lock:
             self._schemas[plan] = schema

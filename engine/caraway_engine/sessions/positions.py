@@ -16,7 +16,7 @@ from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
 from caraway_engine.execution.contexts import CATALOG, quoted
-from caraway_engine.sessions.plans import Plan
+from caraway_engine.sessions.plans import StatementPlan
 from caraway_engine.sessions.versions import Shown
 from caraway_engine.statements import viewing
 
@@ -45,7 +45,7 @@ class Positions:
         self._make_context = make_context
         self._context: SessionContext | None = None
         self._planning = Lock()
-        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._plans: OrderedDict[str, StatementPlan] = OrderedDict()
         self._lock = Lock()
         self._views = views
 
@@ -67,7 +67,7 @@ class Positions:
             with self._shown(self._context, views, sql, bound):
                 return plan(self._context).logical_plan()
 
-    def recall(self, sql: str, views: Shown) -> Plan | None:
+    def recall(self, sql: str, views: Shown) -> StatementPlan | None:
         """Return the plan of a statement at just these positions, if it was kept."""
         with self._lock:
             plan = self._plans.get(sql)
@@ -76,7 +76,7 @@ class Positions:
             self._plans.move_to_end(sql)
             return plan
 
-    def remember(self, sql: str, plan: Plan) -> None:
+    def remember(self, sql: str, plan: StatementPlan) -> None:
         """Keep a plan."""
         with self._lock:
             self._plans[sql] = plan

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from substrait.algebra_pb2 import Rel
 
 from caraway_core.ids import TableName
-from caraway_engine.stages.graph import Layout, Reading
+from caraway_engine.stages.graph import ExchangeRead, Layout
 from caraway_engine.stages.relations import origins
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StagePart:
     """`single` means that any one task gives all rows; otherwise the tasks' rows add up to them.
 
     `keys` are the columns by whose hash the rows are parted: of a part over `partitions`, or over
@@ -23,7 +23,7 @@ class Part:
     size_bytes: float
     layout: Layout = "single"
     count: int = 1
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ExchangeRead, ...] = ()
     tables: frozenset[TableName] = frozenset()
     keys: tuple[int, ...] | None = None
     path: str = field(default="", compare=False)
@@ -34,7 +34,7 @@ class Part:
     def is_everywhere(self) -> bool:
         return self.layout == "single"
 
-    def wrapped(self, rel: Rel, size_bytes: float | None = None) -> "Part":
+    def wrapped(self, rel: Rel, size_bytes: float | None = None) -> "StagePart":
         """Put a relation with one input on top of this part."""
         return replace(
             self,
@@ -51,10 +51,10 @@ def moved(keys: tuple[int, ...] | None, origin: Sequence[int | None]) -> tuple[i
     return tuple(origin.index(key) for key in keys)
 
 
-def joined(rel: Rel, parts: Sequence[Part], size_bytes: float) -> Part:
+def joined(rel: Rel, parts: Sequence[StagePart], size_bytes: float) -> StagePart:
     """Put a relation with several inputs on top of parts of which at most one kind is spread."""
     spread = next((part for part in parts if not part.is_everywhere), parts[0])
-    return Part(
+    return StagePart(
         rel,
         size_bytes,
         spread.layout,

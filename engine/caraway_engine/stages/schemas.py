@@ -10,7 +10,7 @@ from substrait.type_pb2 import Type
 from caraway_engine.rows.plain import plain_type
 
 
-class Schemas(Protocol):
+class TypeSchemas(Protocol):
     """Answers from the types alone; nothing is read or run."""
 
     def schema(self, plan: bytes, stage: str = "") -> pa.Schema:

@@ -29,7 +29,7 @@ class HiddenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlanNode:
     """One node of a plan. `variant` is None where `kind` is unknown."""
 
     kind: str
@@ -73,7 +73,7 @@ _CLAUSES = {
 }  # fmt: skip
 
 
-def nodes(plan: Any) -> Iterator[Node]:
+def nodes(plan: Any) -> Iterator[PlanNode]:
     """Yield the nodes of a plan, the root first. Subqueries inside expressions are left out.
 
     DISTINCT ON, whose expressions Python does not see, comes as the aggregate that it is.
@@ -87,13 +87,13 @@ def nodes(plan: Any) -> Iterator[Node]:
         waiting += reversed(node.plan.inputs())
 
 
-def typed(raw: Any) -> Node:
+def typed(raw: Any) -> PlanNode:
     """Return a node of a plan in its typed form."""
     try:
         variant = raw.to_variant()
     except Exception:
-        return Node(UNKNOWN, None, raw)
-    return Node(type(variant).__name__, variant, raw)
+        return PlanNode(UNKNOWN, None, raw)
+    return PlanNode(type(variant).__name__, variant, raw)
 
 
 def _of_sort(variant: Any) -> list[Any]:
@@ -144,7 +144,7 @@ _EXPRESSIONS: dict[str, Callable[[Any], list[Any]]] = {
 }
 
 
-def expressions(node: Node) -> list[Any]:
+def expressions(node: PlanNode) -> list[Any]:
     """Return the expressions of a node itself.
 
     Raises:
@@ -155,7 +155,7 @@ def expressions(node: Node) -> list[Any]:
     return _EXPRESSIONS[node.kind](node.variant)
 
 
-class Part(NamedTuple):
+class ExpressionPart(NamedTuple):
     """An expression within another. `clauses` are there for aggregates and window functions."""
 
     kind: str
@@ -163,7 +163,7 @@ class Part(NamedTuple):
     clauses: Clauses | None
 
 
-def inside(expression: Any) -> Iterator[Part]:
+def inside(expression: Any) -> Iterator[ExpressionPart]:
     """Yield an expression and all that it is made of, but not what is in subqueries.
 
     Raises:
@@ -183,7 +183,7 @@ def inside(expression: Any) -> Iterator[Part]:
                     waiting += [(part, depth + 1) for part in found.parts]
             except HiddenError as exc:
                 hidden = exc
-        yield Part(kind, each, found)
+        yield ExpressionPart(kind, each, found)
     if hidden:
         raise hidden
 

@@ -95,7 +95,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Scope:
+class StatementScope:
     """A CTE or the statement itself, with the CTEs that are made in it."""
 
     size: Size = field(default_factory=Size)

@@ -4,7 +4,7 @@ from collections import deque
 from threading import Lock
 
 
-class Turns:
+class FairLock:
     """As a lock of Python, but in the order in which it was asked for."""
 
     def __init__(self) -> None:

@@ -16,13 +16,13 @@ from caraway_engine.rows.held import Chunks
 from caraway_engine.sharing import dealing
 from caraway_engine.sharing.shares import ListedFile
 from caraway_engine.stored.content import Clock, Content
-from caraway_engine.stored.views import View
-from caraway_engine.stored.wanted import Wanted
+from caraway_engine.stored.views import VersionView
+from caraway_engine.stored.wanted import MissingChunks
 
 _UNREAD_S = 60.0
 
 
-class Version:
+class StoredVersion:
     """One version of a dataset, and its views.
 
     Sessions that see the same version have the same object, so its rows are there once and go
@@ -36,9 +36,9 @@ class Version:
         self.content = Content(table, spec, partitions, clock)
         self.names = self.content.names
         """The names of its pieces, in the order of the rows."""
-        self._base = View(self.content, ())
-        self._newest: tuple[Log, View] = (), self._base
-        self._views: WeakValueDictionary[object, View] = WeakValueDictionary()
+        self._base = VersionView(self.content, ())
+        self._newest: tuple[Log, VersionView] = (), self._base
+        self._views: WeakValueDictionary[object, VersionView] = WeakValueDictionary()
         self._finding = Lock()
 
     @property
@@ -51,7 +51,7 @@ class Version:
         """Whether any of its rows are in memory for it."""
         return self._base.is_held or self._newest[1].is_held or self.content.lineage.is_held
 
-    def at(self, log: Log) -> View:
+    def at(self, log: Log) -> VersionView:
         """Return the version with those entries of its log."""
         if not log:
             return self._base
@@ -61,7 +61,7 @@ class Version:
         with self._finding:
             # Entries that were refused may have been followed by others.
             position = _position(log)
-            view = self._views.get(position) or View(self.content, log)
+            view = self._views.get(position) or VersionView(self.content, log)
             self._views[position] = view
             newest, _ = self._newest
             both = min(len(log), len(newest))
@@ -69,11 +69,11 @@ class Version:
                 self._newest = log, view
             return view
 
-    def fill(self, chunks: Chunks) -> Wanted | None:
+    def fill(self, chunks: Chunks) -> MissingChunks | None:
         """As `View.fill`, without a log."""
         return self._base.fill(chunks)
 
-    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | Wanted:
+    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
         """As `View.share`, without a log."""
         return self._base.share(names, chunks)
 

@@ -152,7 +152,7 @@ class RowsIn:
         return plain.restored(batch, self.schema) if self._has_views else batch
 
 
-class Schemas:
+class SchemaCache:
     """Finds what reads rows by the serialized form of their schema; statements repeat few."""
 
     def __init__(self) -> None:

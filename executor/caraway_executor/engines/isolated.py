@@ -11,8 +11,8 @@ from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
     Statement,
+    TableWrite,
     ViewFacts,
-    Write,
 )
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.tables import StoredTable
@@ -68,8 +68,8 @@ class IsolatedExecutor:
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         return await self._engines.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> Write | None:
-        write: Write | None
+    async def write_of(self, statement: Statement) -> TableWrite | None:
+        write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
 

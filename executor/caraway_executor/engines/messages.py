@@ -54,7 +54,7 @@ class Exited(NamedTuple):
 
 
 class Call(NamedTuple):
-    """To the engine: call a method of what it serves. The answer is `Returned` or `Failed`."""
+    """To the engine: call a method of what it serves. The answer is `Returned` or `CallFailed`."""
 
     number: int
     method: str
@@ -64,8 +64,8 @@ class Call(NamedTuple):
 class Open(NamedTuple):
     """To the engine: call a method that gives a stream.
 
-    The answer is `Opened`, then `Rows` as the credit allows, then `Ended`; or `Failed`, at any
-    point.
+    The answer is `Opened`, then `BatchSent` as the credit allows, then `StreamEnded`; or
+    `CallFailed`, at any point.
     """
 
     number: int
@@ -83,7 +83,7 @@ class More(NamedTuple):
     batches: int
 
 
-class Stop(NamedTuple):
+class StopCall(NamedTuple):
     """To the engine: stop a call or a stream.
 
     The answer is `Stopped`, when no thread works on it any more.
@@ -116,7 +116,7 @@ class Returned(NamedTuple):
     value: Any
 
 
-class Failed(NamedTuple):
+class CallFailed(NamedTuple):
     """From the engine: what a call or a stream raised."""
 
     number: int
@@ -132,7 +132,7 @@ class Opened(NamedTuple):
     written: TableName | None
 
 
-class Rows(NamedTuple):
+class BatchSent(NamedTuple):
     """From the engine: a batch of a stream is in the body.
 
     `is_whole`: the body is an IPC stream with its schema and dictionaries, else one message.
@@ -145,7 +145,7 @@ class Rows(NamedTuple):
 class Answered(NamedTuple):
     """From the engine: a stream with all of its rows, one batch, which is in the body.
 
-    It stands for `Opened`, `Rows` and `Ended`, as a point lookup would send them.
+    It stands for `Opened`, `BatchSent` and `StreamEnded`, as a point lookup would send them.
     """
 
     number: int
@@ -154,13 +154,13 @@ class Answered(NamedTuple):
     is_whole: bool
 
 
-class Kept(NamedTuple):
+class TableWritten(NamedTuple):
     """From the engine: a table in memory was written to; all of its rows are in the body."""
 
     table: TableName
 
 
-class Ended(NamedTuple):
+class StreamEnded(NamedTuple):
     """From the engine: a stream has no more rows."""
 
     number: int
@@ -172,7 +172,7 @@ class Stopped(NamedTuple):
     number: int
 
 
-class Show(NamedTuple):
+class SystemTableWanted(NamedTuple):
     """From the engine: the content of a system table is wanted, as a principal may see it."""
 
     number: int

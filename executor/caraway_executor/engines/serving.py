@@ -26,8 +26,8 @@ from caraway_executor.engines.crossing import (
     read,
     written,
 )
-from caraway_executor.engines.messages import Call, More, Open, Ping, Shown, Stop
-from caraway_executor.engines.served import Served
+from caraway_executor.engines.messages import Call, More, Open, Ping, Shown, StopCall
+from caraway_executor.engines.served import ServedMethods
 from caraway_executor.engines.threads import CallThreads, current
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class _Flow:
 class Serving:
     """Answers the messages of one channel. Each call and each stream is a task of its own."""
 
-    def __init__(self, served: Served, threads: CallThreads) -> None:
+    def __init__(self, served: ServedMethods, threads: CallThreads) -> None:
         """Serve something that plans in these threads."""
         self._served = served
         self._executor = served.executor
@@ -91,7 +91,7 @@ class Serving:
             case More(number, batches):
                 if (flow := self._flows.get(number)) is not None:
                     flow.add(batches)
-            case Stop(number):
+            case StopCall(number):
                 if (task := self._under_way.get(number)) is not None:
                     task.cancel()
             case Ping():
@@ -148,7 +148,7 @@ class Serving:
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
-            self._send(messages.Failed(number, _crossing(exc)))
+            self._send(messages.CallFailed(number, _crossing(exc)))
         else:
             self._send(messages.Returned(number, value))
 
@@ -164,10 +164,10 @@ class Serving:
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
-            self._send(messages.Failed(number, _crossing(exc)))
+            self._send(messages.CallFailed(number, _crossing(exc)))
         else:
             if not is_ended:
-                self._send(messages.Ended(number))
+                self._send(messages.StreamEnded(number))
 
     async def _send_rows(self, number: int, stream: BatchStream) -> bool:
         """Send the rows of a stream; returns whether its end was told with them."""
@@ -189,13 +189,13 @@ class Serving:
                 body = rows.body(batch)
             else:
                 body = await asyncio.to_thread(rows.body, batch)
-            self._send(messages.Rows(number, rows.is_whole), body)
+            self._send(messages.BatchSent(number, rows.is_whole), body)
         return False
 
     async def _keep(self, table: TableName) -> None:
         """Send the rows of a table in memory to where they outlive this process."""
         async with self._keeping:
-            self._send(messages.Kept(table), written(await self._executor.rows_of(table)))
+            self._send(messages.TableWritten(table), written(await self._executor.rows_of(table)))
 
     def _send(self, message: object, body: pa.Buffer | None = None) -> None:
         if self.channel is not None:
@@ -212,7 +212,7 @@ class Serving:
         """Ask the serving process for a system table; called by the thread that plans."""
         number, answer = next(self._numbers), Future[pa.Table]()
         self._showing[number] = answer
-        asked = messages.Show(number, name, viewer)
+        asked = messages.SystemTableWanted(number, name, viewer)
         self._loop.call_soon_threadsafe(self._send, asked)
         try:
             return answer.result(_SHOW_S)

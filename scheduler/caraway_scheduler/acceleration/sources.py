@@ -6,7 +6,7 @@ from caraway_core.ids import TableName
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class PassthroughSources:
     """What statements over accelerated datasets have to do with their sources.
 
     Writes to those `taking` go to their source; the source of those `answering` answers where they

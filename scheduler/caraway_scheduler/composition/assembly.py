@@ -16,18 +16,18 @@ from caraway_scheduler.catalog import missing
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.composition import recording, security, storage
 from caraway_scheduler.composition.backend import Backend, usable_cores
-from caraway_scheduler.composition.storage import Storage
+from caraway_scheduler.composition.storage import SchedulerStorage
 from caraway_scheduler.history.executors import recorder
 from caraway_scheduler.history.tasks import TaskHistory
 from caraway_scheduler.jobs.opening import open_jobs
-from caraway_scheduler.jobs.owners import Owner
+from caraway_scheduler.jobs.owners import JobOwner
 from caraway_scheduler.membership import listing
 from caraway_scheduler.metrics import engines as engine_metrics
 from caraway_scheduler.queries.admission import Admission
 from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Connection, ManifestInForce, Services
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 
 _QUERIES_PER_CORE = 4
 
@@ -36,7 +36,7 @@ async def services(
     manifest: Manifest,
     secrets: SecretResolver,
     data: DataDirectory,
-    tallies: Tallies,
+    tallies: ApiTallies,
     stack: AsyncExitStack,
     backend: Backend,
 ) -> Services:
@@ -50,7 +50,7 @@ async def services(
     history = recording.history(settings, data, secrets, stack)
     backend.record_work(recorder(history))
     stored = await storage.opened(manifest, secrets, data, stack, backend)
-    owner = Owner.beginning(backend.scheduler_id or data.node_id)
+    owner = JobOwner.beginning(backend.scheduler_id or data.node_id)
     cache = _cache(settings)
     accelerations = await _accelerations(
         partial(_catalog, settings, data, backend, history, cache),
@@ -103,7 +103,7 @@ async def services(
     )
 
 
-def _cache(settings: manifests.Runtime) -> ResultsCache | None:
+def _cache(settings: manifests.RuntimeSettings) -> ResultsCache | None:
     caching = settings.caching.sql_results
     if not caching.enabled:
         return None
@@ -112,7 +112,7 @@ def _cache(settings: manifests.Runtime) -> ResultsCache | None:
 
 
 def _catalog(
-    settings: manifests.Runtime,
+    settings: manifests.RuntimeSettings,
     data: DataDirectory,
     backend: Backend,
     history: TaskHistory,
@@ -137,10 +137,10 @@ def _catalog(
 
 async def _accelerations(
     make_catalog: Callable[[Accelerations], Catalog],
-    settings: manifests.Runtime,
+    settings: manifests.RuntimeSettings,
     backend: Backend,
-    stored: Storage,
-    owner: Owner,
+    stored: SchedulerStorage,
+    owner: JobOwner,
     history: TaskHistory,
 ) -> Accelerations:
     place = stored.place.under("datasets")
@@ -160,12 +160,12 @@ async def _accelerations(
 
 
 def _queries(
-    settings: manifests.Runtime,
+    settings: manifests.RuntimeSettings,
     dispatch: SourceDispatch,
     catalog: Catalog,
     cache: ResultsCache | None,
     history: TaskHistory,
-    tallies: Tallies,
+    tallies: ApiTallies,
 ) -> QueryService:
     query = settings.query
     running = query.max_concurrent_queries

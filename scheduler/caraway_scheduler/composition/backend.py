@@ -68,7 +68,7 @@ def standalone(
     return Backend(dispatch, engines=executor.report)
 
 
-def usable_cores(settings: manifests.Runtime) -> int:
+def usable_cores(settings: manifests.RuntimeSettings) -> int:
     return settings.cpu_cores or cores.available()
 
 
@@ -85,7 +85,7 @@ def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
     )
 
 
-def policy(settings: manifests.Runtime) -> Policy:
+def policy(settings: manifests.RuntimeSettings) -> Policy:
     """Return what the manifest says of how queries are distributed in a cluster."""
     wanted = settings.query.distribution
     return Policy(

@@ -10,7 +10,7 @@ from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 
 
 def history(
-    settings: manifests.Runtime,
+    settings: manifests.RuntimeSettings,
     data: DataDirectory,
     secrets: SecretResolver,
     stack: AsyncExitStack,

@@ -11,7 +11,7 @@ from caraway_serving.tls import Certificate
 
 
 def certificate(
-    settings: manifests.Runtime, secrets: SecretResolver, folder: Path
+    settings: manifests.RuntimeSettings, secrets: SecretResolver, folder: Path
 ) -> Certificate | None:
     """Load the certificate that the manifest names, if it names one.
 
@@ -33,7 +33,7 @@ def _pem_file(path: Path, text: str) -> Path:
     return path
 
 
-def cors_origins(settings: manifests.Runtime) -> list[str] | None:
+def cors_origins(settings: manifests.RuntimeSettings) -> list[str] | None:
     return list(settings.cors.allowed_origins) if settings.cors.enabled else None
 
 

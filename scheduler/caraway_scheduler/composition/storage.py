@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Storage:
+class SchedulerStorage:
     """The state store, the place for chunks of answers and datasets, and that for snapshots."""
 
     state: StateStore
@@ -34,7 +34,7 @@ async def opened(
     data: DataDirectory,
     stack: AsyncExitStack,
     backend: Backend,
-) -> Storage:
+) -> SchedulerStorage:
     """Open the stores; the stack closes a state store that is the process's own.
 
     Raises:
@@ -52,7 +52,7 @@ async def opened(
         # What no job and no version stands for is removed, so that runtimes which know nothing of
         # each other's must not look into one folder.
         place = place.under(await state.identity(store))
-    return Storage(store, place, await _snapshots(manifest, secrets, backend.token))
+    return SchedulerStorage(store, place, await _snapshots(manifest, secrets, backend.token))
 
 
 async def results(place: ResultPlace) -> ResultStore:

@@ -21,15 +21,15 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
+    ActiveStatement,
     BatchStream,
     CatalogSnapshot,
     Dispatch,
     ExecutorStatus,
-    Progress,
     Statement,
-    UnderWay,
+    StatementProgress,
+    TableWrite,
     ViewFacts,
-    Write,
 )
 from caraway_core.sqltext import writing
 from caraway_core.tables import StoredTable
@@ -102,7 +102,7 @@ class SourceDispatch:
         return _Answered(stream, lambda: self._inner.execute(query_id, again))
 
     async def _changed(
-        self, query_id: QueryId, statement: Statement, write: Write, known: Accelerations
+        self, query_id: QueryId, statement: Statement, write: TableWrite, known: Accelerations
     ) -> BatchStream:
         """Find what a statement changes, and log that, unless others change it meanwhile.
 
@@ -137,7 +137,7 @@ class SourceDispatch:
         stream.written = write.table
         return stream
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         return await self._inner.write_of(statement)
 
     def must_ask(self, sql: str) -> bool:
@@ -167,10 +167,10 @@ class SourceDispatch:
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._inner.follow(spec, log)
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         return self._inner.progress(query_id)
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         return self._inner.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:

@@ -13,7 +13,7 @@ RefreshMode = Literal["full", "append", "changes", "disabled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RefreshSettings:
     """How a dataset is refreshed, as its manifest and later changes have it."""
 
     is_enabled: bool = True
@@ -25,7 +25,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RefreshAsked:
     """Somebody wants a refresh; `chance` in [0, 1) is how much of the jitter it takes."""
 
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
@@ -55,7 +55,7 @@ class Succeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RunFailed:
     """A run came to nothing; `chance` in [0, 1) spreads the retry."""
 
     run: RunNumber
@@ -64,14 +64,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
-    """A run was stopped before its end, by `Stop` or by a user."""
+class RunCancelled:
+    """A run was stopped before its end, by `StopRun` or by a user."""
 
     run: RunNumber
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VersionSeen:
     """Another process, or an applied change, made a version durable."""
 
     version: int
@@ -85,12 +85,12 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RowsRestored:
     """The rows that could not be read are there again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class RowsLost:
     """There is no copy of the rows that cannot be read; `reason` is for users."""
 
     reason: str
@@ -100,21 +100,21 @@ class Lost:
 class Configured:
     """The settings changed; `refreshes` when what is loaded no longer fits them."""
 
-    settings: Settings
+    settings: RefreshSettings
     refreshes: bool = False
 
 
-OfRun = Succeeded | Failed | Cancelled
+OfRun = Succeeded | RunFailed | RunCancelled
 """How a run ends."""
 
-OfRows = Damaged | Mended | Lost
+OfRows = Damaged | RowsRestored | RowsLost
 """What becomes of rows that are stored."""
 
-Event = Asked | Due | RetryDue | Seen | OfRows | Configured | OfRun
+Event = RefreshAsked | Due | RetryDue | VersionSeen | OfRows | Configured | OfRun
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class BeginRun:
     """Load, after a delay, and report the end: succeeded, failed or cancelled."""
 
     run: RunNumber
@@ -127,14 +127,14 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopRun:
     """Give up a run, and report its end."""
 
     run: RunNumber
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
+class ShowVersion:
     """Let readers see this version: all partitions at once, from here on."""
 
     version: int
@@ -153,4 +153,4 @@ class ScheduleNext:
     """Ask the timetable when to report `Due`, in place of the time it gave before."""
 
 
-Effect = Begin | Stop | Show | RetryIn | ScheduleNext
+Effect = BeginRun | StopRun | ShowVersion | RetryIn | ScheduleNext
