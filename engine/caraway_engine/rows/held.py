@@ -59,7 +59,7 @@ def cut(table: TableName, schema: pa.Schema, chunk: Chunk) -> Iterator[pa.Record
 def no_such_chunk(table: TableName) -> ExecutionError:
     return ExecutionError(
         f"a task has a share of dataset '{table}' with chunks that its version does "
-        "not have; this is a fault of the planner: please report it"
+        "not have; this is a bug in the planner: please report it"
     )
 
 

@@ -134,7 +134,7 @@ class Lineage:
         if count and names != tuple(self._pieces):
             raise ExecutionError(
                 f"a task has a share of dataset '{self._table}', which has changes and is not cut "
-                "into buckets; this is a fault of the planner: please report it"
+                "into buckets; this is a bug in the planner: please report it"
             )
         return [(None, names)]
 

@@ -54,7 +54,7 @@ def check_same(found: pa.Schema, expected: pa.Schema) -> None:
     if given != wanted:
         raise ExecutionError(
             f"a fragment gave columns of the types ({', '.join(map(str, given))}) where the plan "
-            f"says ({', '.join(map(str, wanted))}); this is a fault of the planner, not of the "
+            f"says ({', '.join(map(str, wanted))}); this is a bug in the planner, not in the "
             "statement: please report it"
         )
 
@@ -87,7 +87,7 @@ def _plain_column(
     if column.null_count and not field.nullable:
         raise ExecutionError(
             f"column '{field.name}' of a fragment holds NULL where the plan says it cannot; this "
-            "is a fault of the planner, not of the statement: please report it"
+            "is a bug in the planner, not in the statement: please report it"
         )
     # This copies: a slice would keep the whole of what it was cut from, and take it along.
     return column.combine_chunks(memory_pool=pool)

@@ -95,7 +95,7 @@ def _repartitioning(plan: ExecutionPlan, by: Split) -> ExecutionPlan:
             return node
         waiting += node.children()
     raise ExecutionError(
-        "the engine does not part rows by these columns; this is a fault of the planner, not of "
+        "the engine does not part rows by these columns; this is a bug in the planner, not in "
         "the statement: please report it"
     )
 

@@ -60,5 +60,5 @@ def test_only_views_are_the_same_as_another_type(
     if is_same:
         plain.check_same(one, other)
     else:
-        with pytest.raises(ExecutionError, match="fault of the planner"):
+        with pytest.raises(ExecutionError, match="bug in the planner"):
             plain.check_same(one, other)

@@ -290,7 +290,7 @@ async def test_view_of_a_shared_table_is_a_view_of_the_share(made: Session) -> N
 
 def test_share_of_a_table_that_is_not_read_is_refused(made: Session) -> None:
     (run,) = split(made, task("SELECT a FROM hive", schemas(made)), "parquet", 1)
-    with pytest.raises(ExecutionError, match="fault of the planner"):
+    with pytest.raises(ExecutionError, match="bug in the planner"):
         made.run(run, ())
 
 
