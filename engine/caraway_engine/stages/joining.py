@@ -1,4 +1,4 @@
-"""How a join is planned: side by side, by broadcast, after a reduction, or by the hash of keys."""
+"""Plans joins: colocated, by broadcast, after a reduction, or by hash exchange."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a join. `may_be_spread` holds while the other side is whole in each task."""
+    """One side of a join. `may_be_spread` allows dividing it if each task has all of the other
+    side.
+    """
 
     part: Part
     path: str
@@ -25,6 +27,7 @@ class _Side:
 
 
 def visit_join(planner: "Planner", rel: Rel, path: str) -> Part | None:
+    """Plan a join, or return None while an input must be measured first."""
     inputs = children(rel)
     left, right = planner.visit(inputs[0], path + ".0"), planner.visit(inputs[1], path + ".1")
     if left is None or right is None:
@@ -42,7 +45,7 @@ def visit_join(planner: "Planner", rel: Rel, path: str) -> Part | None:
 def _placed(
     planner: "Planner", rel: Rel, sides: tuple[_Side, _Side], equalities: list[str]
 ) -> tuple[Part, Part] | None:
-    """Bring matching rows together, moving as little as is known to suffice."""
+    """Bring matching rows together, and move as few rows as possible."""
     left, right = sides
     if left.part.is_everywhere and right.part.is_everywhere:
         return left.part, right.part
@@ -81,7 +84,7 @@ def _with_small(
     size: float,
     equalities: list[str],
 ) -> tuple[Part, Part] | None:
-    """Place (small, large), of which the small side is made, and known in its size."""
+    """Place the small side, which is made and measured, and the large side; return both."""
     cluster = planner.cluster
     fits = cluster.may_broadcast(size, large.part.size_bytes)
     whole = planner.reading(stage, Mode.ALL, size)
@@ -107,9 +110,9 @@ def _reduced(
     size: float,
     equalities: list[str],
 ) -> tuple[Part, Part] | None:
-    """Keep of the large side what matches the small one, which is often little, and measure it.
+    """Semi-join the large side with the small one before exchanging it, and measure the result.
 
-    Right for joins in which rows of the large side count only as matches of the small one's.
+    Correct for joins that keep rows of the large side only as matches of the small side.
     """
     cluster = planner.cluster
     whole = planner.reading(stage, Mode.ALL, size)
@@ -146,9 +149,9 @@ def _by_hash(planner: "Planner", part: Part, side: _Side, size: float, count: in
 
 
 def _are_aligned(left: _Side, right: _Side) -> bool:
-    """Whether both sides are parted alike by keys of this join, so that nothing has to move.
+    """Return whether both sides are partitioned alike by keys of this join.
 
-    By the hash of an exchange, or as buckets of one group, of which each slot has the same.
+    True for hash partitions of an exchange, and for buckets of one group.
     """
     if left.part.is_everywhere or right.part.is_everywhere:
         return False
@@ -179,7 +182,7 @@ def _put_together(planner: "Planner", rel: Rel, left: Part, right: Part) -> Part
 
 
 def _keys_after(rel: Rel, left: Part, right: Part) -> tuple[int, ...] | None:
-    """Follow the key columns through the join; a side that is filled with NULLs loses them."""
+    """Return where the key columns are after the join; a side that is NULL-filled loses them."""
     type_ = join_type(rel)
     if type_ in joins.LEFT_MAY_BE_SPREAD and left.keys:
         return left.keys

@@ -1,8 +1,8 @@
-"""What is known to survive being sent to executors in pieces; anything else is run whole.
+"""Decides which plans can be distributed; any other plan runs whole.
 
-Measured traps stand behind each line: the plan language drops some flags silently (the NULL
-awareness of NOT IN, window frames with a RANGE offset, IGNORE NULLS), so this is a list of what
-is allowed, and the differential tests are what it rests on.
+This is an allow list, because Substrait silently drops some flags. Examples are the NULL awareness
+of NOT IN, window frames with a RANGE offset, and IGNORE NULLS. Each entry is covered by the
+differential tests.
 """
 
 from typing import Any
@@ -71,7 +71,7 @@ _SAFE_BOUNDS = ("unbounded", "current_row", None)
 
 
 def objection(plan: Plan, uncut: str | None, functions: Functions) -> str | None:
-    """Say what keeps a plan from being distributed; `uncut` is what the plan language loses."""
+    """Return why a plan cannot be distributed, or None; `uncut` is what Substrait would lose."""
     if uncut:
         return f"'{uncut}' is run whole"
     unknown = functions.names - FUNCTIONS
@@ -109,7 +109,7 @@ def _relation(rel: Rel, functions: Functions) -> str | None:
 
 
 def _message(message: Any) -> str | None:
-    """Look through the expressions and types of a relation, not into its inputs."""
+    """Check the expressions and types of a relation, without its inputs."""
     if isinstance(message, Expression) and (reason := _expression(message)):
         return reason
     name = type(message).__name__
