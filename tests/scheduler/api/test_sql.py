@@ -310,7 +310,7 @@ async def test_file_that_vanishes_or_is_corrupt_is_500_and_the_runtime_lives_on(
         for table in ("numbers", "v"):
             gone = await runtime.sql(f"SELECT max(a) FROM {table}")
             assert gone.status_code == 500
-            assert "numbers.parquet' is gone; put it back" in gone.text
+            assert "numbers.parquet' is missing; restore it" in gone.text
         assert await body(await runtime.sql("SELECT 1 AS x")) == [{"x": 1}]
 
 
