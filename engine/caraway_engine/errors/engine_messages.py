@@ -170,7 +170,8 @@ WORDED: tuple[EngineMessage, ...] = (
     ),
     _says(r"Null byte at position \d+", "a name or a text contains the character NUL; remove it"),
     _says(
-        r"Error parsing timestamp from '(?P<value>.*?)'", "the text '{value}' is not a valid TIMESTAMP"
+        r"Error parsing timestamp from '(?P<value>.*?)'",
+        "the text '{value}' is not a valid TIMESTAMP",
     ),
     _says(r"Invalid function '(?P<name>[^']+)'\.\s*Did you mean '(?P<near>[^']+)'\?",
           "function '{name}' not found; did you mean '{near}'?"),
