@@ -61,4 +61,4 @@ def test_stopped_twice_it_drains_no_longer(cluster: RayCluster) -> None:
     os.kill(process.popen.pid, signal.SIGTERM)
     os.kill(process.popen.pid, signal.SIGTERM)
     assert process.popen.wait(60) == 0
-    assert process.log.read_text().count("executor has stopped") == 1
+    assert process.log.read_text().count("executor stopped") == 1
