@@ -94,7 +94,7 @@ class Catalogs:
         """
         held = self._held.get(origin)
         if held is None:
-            raise ShuttingDownError("the executor holds no catalog of this scheduler yet")
+            raise ShuttingDownError("the executor has no catalog of this scheduler yet")
         return held.executor
 
     def touch(self, origin: str, pinned: Pinned | None = None) -> None:

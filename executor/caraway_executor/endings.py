@@ -48,4 +48,4 @@ def _read(text: str) -> End | None:
     try:
         return End(**json.loads(text))
     except (ValueError, TypeError):
-        return End("crash", "the engine had a fault")
+        return End("crash", "the engine crashed")

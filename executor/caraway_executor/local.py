@@ -229,7 +229,7 @@ class LocalExecutor:
         elif self._session is not None:
             session = self._session
         else:
-            raise ShuttingDownError("the executor holds no catalog yet")
+            raise ShuttingDownError("the executor has no catalog yet")
         bring = self._started_with_chunks
         found = await look_up(session, statement, self._chunks, self._planning, bring)
         if found is not None:
@@ -246,7 +246,7 @@ class LocalExecutor:
         """Return what a statement writes, or None. Checks no permissions."""
         session = self._session
         if session is None:
-            raise ShuttingDownError("the executor holds no catalog yet")
+            raise ShuttingDownError("the executor has no catalog yet")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._planning, session.write_of, statement)
 

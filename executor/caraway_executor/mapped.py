@@ -112,7 +112,7 @@ class MappedChunks:
             raise disks.failure(title, exc) from exc
         except pa.ArrowException as exc:
             raise ResultStoreError(
-                f"result '{key}': chunk {chunk.index} cannot be read: it holds no rows"
+                f"result '{key}': chunk {chunk.index} cannot be read: it contains no rows"
             ) from exc
 
     async def _copy(self, store: Remote, path: Path, key: str, chunk: ChunkInfo) -> None:

@@ -48,7 +48,7 @@ class Products:
         except TimeoutError:
             raise OverloadedError(
                 "another join without equal keys (a cross join, or one on <, > or an expression) "
-                f"has run for {self._longest_s:g} s, and only so many run at once; join on equal "
+                f"has run for {self._longest_s:g} s, and few may run at once; join on equal "
                 "keys, or try again later",
                 retry_after_s=10,
             ) from None

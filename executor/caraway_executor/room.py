@@ -13,8 +13,7 @@ class Room:
     """A memory budget shared by all tasks of an executor; None means no limit.
 
     The engine does not count rows that have left it, nor those of accelerated datasets. Without
-    this budget, a stage that makes too many rows would make the kernel kill the process, with all
-    its queries.
+    this budget, the kernel would kill a process whose stage makes too many rows, with all queries.
     """
 
     limit_bytes: int | None = None

@@ -241,7 +241,7 @@ async def test_keys_without_a_value_are_refused(tmp_path: Path) -> None:
     spec = await stored(tmp_path, pa.table({"k": [5, None]}))
     local = executor({"t": memory(k=[1])})
 
-    with pytest.raises(ExecutionError, match="'k' of its primary key holds NULL"):
+    with pytest.raises(ExecutionError, match="'k' of its primary key contains NULL"):
         await local.load(T, replace(spec, keys=Keys(("k",))))
 
 

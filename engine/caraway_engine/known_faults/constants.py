@@ -1,7 +1,7 @@
 """Finds columns that DataFusion 55 takes for constants although joins or totals make them NULL.
 
-A column that a filter fixes to one value stays constant for the engine above an outer join that
-makes it NULL. The same happens above grouping sets, whose totals are NULL. The engine then drops
+A filter may fix a column to one value, and an outer join above it may make the column NULL. For the
+engine the column stays constant. The same happens above grouping sets, whose totals are NULL. The engine then drops
 the column from ORDER BY and assumes that rows are sorted by it. As a result, GROUP BY, DISTINCT and
 windows return a group twice.
 

@@ -158,8 +158,8 @@ class _Pushing:
     def _is_doubtful(self, rel: Rel) -> bool:
         """Return whether a remote table is still read directly, or columns may be mixed up.
 
-        A table may be read directly in a subquery. Columns may be mixed up in a union, as the
-        engine looks up a column of one input by name in the others.
+        A table may be read directly in a subquery. Columns may be mixed
+        up in a union: the engine looks up columns of one input by name in the others.
         """
         rels = list(walk(rel))
         found = (table_name(each) for each in rels if kind(each) == "read")

@@ -1,8 +1,8 @@
 """Generates SQL for PostgreSQL, for expressions that it evaluates exactly as the engine does.
 
 Everything else raises `NotPushableError` and stays with the engine. Excluded are floating-point
-comparisons (NaN and -0.0 differ), divisions (other digits), functions of text and time, and casts
-that may fail or round.
+comparisons (NaN and -0.0 differ) and divisions (other digits). So are functions of text and time,
+and casts that may fail or round.
 """
 
 import datetime

@@ -47,8 +47,8 @@ def check_not_null(table: TableName, columns: Sequence[str], pieces: Sequence[Pi
     for name in columns:
         if any(piece.batch.column(name).null_count for piece in pieces):
             raise ExecutionError(
-                f"dataset '{table}': column '{name}' of its primary key holds NULL; leave such "
-                "rows out with `refresh_sql`, or choose another primary key"
+                f"dataset '{table}': column '{name}' of its primary key contains NULL; exclude "
+                "such rows with `refresh_sql`, or choose another primary key"
             )
 
 

@@ -87,8 +87,8 @@ def _plain_column(
         column = column.cast(field.type)
     if column.null_count and not field.nullable:
         raise ExecutionError(
-            f"column '{field.name}' of a fragment has NULL, but is not nullable in the plan; this "
-            "is a bug in the planner, not in the statement: please report it"
+            f"column '{field.name}' of a fragment contains NULL, but is not nullable in the plan; "
+            "this is a bug in the planner, not in the statement: please report it"
         )
     # This copies: a slice would keep the whole original alive and serialize it.
     return column.combine_chunks(memory_pool=pool)

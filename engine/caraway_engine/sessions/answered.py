@@ -44,7 +44,7 @@ class AnsweredPlans:
         pushed = self._found(plan)
         if pushed is None or not any(each.is_reducing for each in pushed.answers.values()):
             return analysis
-        objection = "its database answers a part of it; it is run whole"
+        objection = "its database answers a part of it, so it runs whole"
         return replace(analysis, plan=None, objection=objection, widest_reads={}, filters={})
 
     def _over_answers(self, plan: Plan, schema: pa.Schema) -> Startable | None:

@@ -64,9 +64,9 @@ def analyse(
     schema = pa.schema(dataframe.schema())
     scans = frozenset(facts.scans)
     if facts.operation is not Operation.QUERY:
-        objection = "a statement that does not only read is run whole"
+        objection = "a statement that does more than read runs whole"
     elif is_product:
-        objection = "a join without equal keys is run whole"
+        objection = "a join without equal keys runs whole"
     else:
         optimized = optimized or dataframe.optimized_logical_plan()
         scans = plan_facts.optimized(optimized, facts).scans
@@ -107,7 +107,7 @@ def _cut(
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
     except Exception as exc:  # The engine refuses what Substrait cannot express.
-        return None, f"it cannot be written as a plan ({str(exc).splitlines()[0][:200]})"
+        return None, f"it cannot be expressed in Substrait ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
     plan.ParseFromString(encoded)
     if any(isinstance(specs.get(name), RemoteTable) for name in scans):
@@ -116,7 +116,7 @@ def _cut(
         root = plan.relations[0].root
         root.input.CopyFrom(unfolding.unfolded(root.input))
         if any(isinstance(specs.get(name), FilesTable) for name in scans):
-            return None, "tables of databases and files are read together"
+            return None, "it reads remote tables and files together"
     objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
     return (None, objection) if objection else (plan, None)
 
@@ -126,7 +126,7 @@ def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
         if kind(rel) == "read":
             name = table_name(rel)
             if not _is_shareable(specs.get(name)):
-                return f"table '{name}' is not one that executors can share"
+                return f"table '{name}' cannot be divided among executors"
     return None
 
 

@@ -180,12 +180,12 @@ class StatementPlanner:
         if facts.changes_rows and writes.changes_nothing(dataframe):
             dataframe, joined = writes.nothing(self._contexts.main), None
         if statement.bound and facts.scans.keys().isdisjoint(statement.bound.values()):
-            raise SourceNotReadError("the statement reads no dataset whose source may answer")
+            raise SourceNotReadError("the statement reads no dataset that its source may answer")
         effect = statements.effect(facts)
         if effect.written is not None and effect.written in self._versions:
             raise QueryForbiddenError(
-                f"dataset '{effect.written}' is accelerated: its rows are changed at its source, "
-                "and come here with a refresh"
+                f"dataset '{effect.written}' is accelerated: change its rows at the source, "
+                "and refresh it"
             )
         files, stored = self._registered.files(facts), self._registered.stored(facts)
         plan = Plan(

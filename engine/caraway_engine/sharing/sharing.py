@@ -1,7 +1,7 @@
 """Makes the plan of a fragment read shares of tables instead of whole tables.
 
-The checks are strict. A plan is refused if a scan's table is ambiguous, or if the engine answered
-from the statistics of whole files.
+The checks are strict. A plan is refused if a scan's table is ambiguous. It is also refused if the
+engine answered from the statistics of whole files.
 """
 
 import os
@@ -148,11 +148,11 @@ class Sharing:
         for leaf, owner in shared:
             gone = self._pieces[owner].keys() - leaf.paths
             if gone and not _is_partitioned(self._tables[owner]):
-                raise ValueError(f"'{PurePath(min(gone)).name}' is gone")
+                raise ValueError(f"'{PurePath(min(gone)).name}' is missing")
         for pieces in self._pieces.values():
             for path in pieces:
                 if path.startswith(_LOCAL) and not os.path.exists(path.removeprefix(_LOCAL)):
-                    raise ValueError(f"'{PurePath(path).name}' is gone")
+                    raise ValueError(f"'{PurePath(path).name}' is missing")
 
     def _owner(self, leaf: Leaf) -> TableName:
         owners = [

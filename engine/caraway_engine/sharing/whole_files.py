@@ -101,7 +101,7 @@ def _changed(table: TableName, piece: Piece, size_bytes: int | None) -> Executio
     # Users must not see server paths, so name only the file.
     what = f"dataset '{table}': '{PurePath(piece.path).name}'"
     if size_bytes is None:
-        return ExecutionError(f"{what} is gone; run the query again")
+        return ExecutionError(f"{what} is missing; run the query again")
     return ExecutionError(
         f"{what} has {size_bytes} bytes, and had {piece.size_bytes} "
         "when the query was planned; run the query again"

@@ -30,8 +30,8 @@ class TwoPhase:
     """An aggregate in two phases; each task runs `partial`, and rows merge by the first `groups`
     columns.
 
-    `slots` has the column of each measure in the partial row, and whether it is an average, whose
-    count is in the next column.
+    `slots` has the column of each measure in the partial row, and whether it is an average. The
+    count of an average is in the next column.
     """
 
     partial: Rel

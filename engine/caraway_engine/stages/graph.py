@@ -50,10 +50,10 @@ class Hashed:
 class Stage:
     """A fragment, the number of tasks that run it, and how their rows are exchanged.
 
-    The layout is `single` for one task, `slots` for one task per slot, each with its share of
-    `tables`, or `partitions` for one task for each of `count` hash partitions. `note` describes its
-    rows, and `estimate_bytes` their estimated size. `colocated` are the table groups that it joins
-    without moving rows.
+    The layout `single` means one task. `slots` means one task per slot, each with its share of
+    `tables`. `partitions` means one task for each of `count` hash partitions. `note` describes the
+    rows, and `estimate_bytes` is their estimated size. `colocated` are the table groups that it
+    joins without moving rows.
     """
 
     name: str

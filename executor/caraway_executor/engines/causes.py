@@ -54,14 +54,14 @@ class RunsApartError(UnavailableError):
     """A statement must run in a separate engine process, which can be ended for it alone."""
 
     def __init__(self) -> None:
-        super().__init__("the statement has to run apart")
+        super().__init__("the statement must run in a process of its own")
 
 
 class RunsInMainError(UnavailableError):
     """A statement writes to a table in memory, which only the main engine process may do."""
 
     def __init__(self) -> None:
-        super().__init__("the statement has to run in the main engine process")
+        super().__init__("the statement must run in the main engine process")
 
 
 class SilentError(UnavailableError):
@@ -75,7 +75,7 @@ class NotBegunError(UnavailableError):
     """An engine process has not started a statement that it was sent; another one may run it."""
 
     def __init__(self) -> None:
-        super().__init__("the engine process has not begun the statement")
+        super().__init__("the engine process has not started the statement")
 
 
 class EngineLostError(UnavailableError):

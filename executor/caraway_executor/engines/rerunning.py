@@ -11,6 +11,8 @@ from caraway_executor.engines.causes import Cause, EngineLostError
 
 
 class Ended(Protocol):
+    """Called once when a stream ends, with whether it was read completely."""
+
     def __call__(self, *, is_whole: bool) -> None: ...
 
 

@@ -219,7 +219,7 @@ class Serving:
             return answer.result(_SHOW_S)
         except TimeoutError:
             raise ExecutionError(
-                f"table 'runtime.{name}' was not answered within {_SHOW_S:g} s; try again"
+                f"table 'runtime.{name}' was not available within {_SHOW_S:g} s; try again"
             ) from None
         finally:
             self._showing.pop(number, None)
@@ -229,7 +229,7 @@ class Serving:
         if answer is None:
             return
         if error is not None or body is None:
-            answer.set_exception(error or ExecutionError("a system table came without content"))
+            answer.set_exception(error or ExecutionError("the system table has no content"))
             return
         answer.set_result(read(body))
 

@@ -310,7 +310,9 @@ async def test_file_that_changed_or_went_after_the_cut_fails_the_task(folder: Pa
         with pytest.raises(ExecutionError, match=r"and had .* when the query was planned"):
             await answer(of, run)
         parquet_file.unlink()
-        with pytest.raises(ExecutionError, match=r"large\.parquet' is gone; run the query again"):
+        with pytest.raises(
+            ExecutionError, match=r"large\.parquet' is missing; run the query again"
+        ):
             await answer(of, run)
         parquet_file.write_bytes(before)
         assert await answer(of, run)
