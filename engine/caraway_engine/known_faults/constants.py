@@ -1,9 +1,9 @@
 """Finds columns that DataFusion 55 takes for constants although joins or totals make them NULL.
 
 A filter may fix a column to one value, and an outer join above it may make the column NULL. For the
-engine the column stays constant. The same happens above grouping sets, whose totals are NULL. The engine then drops
-the column from ORDER BY and assumes that rows are sorted by it. As a result, GROUP BY, DISTINCT and
-windows return a group twice.
+engine the column stays constant. The same happens above grouping sets, whose totals are NULL. The
+engine then drops the column from ORDER BY and assumes that rows are sorted by it. As a result,
+GROUP BY, DISTINCT and windows return a group twice.
 
 The optimized plan shows which columns the engine may take for constants. In the statement they are
 rewritten so that they visibly depend on a column that is not constant.

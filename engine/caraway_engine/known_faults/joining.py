@@ -1,8 +1,8 @@
 """Rewrites columns of USING, and equalities next to IS NOT DISTINCT FROM.
 
 DataFusion 55 always takes a column of USING from the left side. There it is NULL if a FULL or RIGHT
-join found no left row. Also, an equality in WHERE may be merged
-with IS NOT DISTINCT FROM in a join condition. It then treats NULL as equal to NULL.
+join found no left row. Also, an equality in WHERE may be merged with IS NOT DISTINCT FROM in a join
+condition. It then treats NULL as equal to NULL.
 """
 
 from collections.abc import Iterator

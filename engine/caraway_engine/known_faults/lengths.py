@@ -1,7 +1,7 @@
 """Rewrites comparisons and sorts of intervals, which DataFusion 55 gets wrong.
 
-It compares months first, then days, then the rest. So a month is more than 40 days. The
-difference of two times, which has neither months nor days, is less than a day.
+It compares months first, then days, then the rest. So a month is more than 40 days. The difference
+of two times, which has neither months nor days, is less than a day.
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,8 @@
 """Guards integer arithmetic, because DataFusion 55 wraps around silently on overflow.
 
 `+`, `-` and `*` on integers are guarded unless form and type rule out an overflow. A guard is a
-cheap test per row. A
-row that may overflow is computed exactly as DECIMAL and cast back. The cast fails if the number
-does not fit. `sums` guards aggregates.
+cheap test per row. A row that may overflow is computed exactly as DECIMAL and cast back. The cast
+fails if the number does not fit. `sums` guards aggregates.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -2,8 +2,8 @@
 
 If `x IN (subquery)` is not true, it becomes false even where NULL is correct. This shows under NOT,
 OR, IS NULL and in functions. IN and NOT IN over lists with columns are merged as if there were no
-NULL in them. A subquery
-that counts returns a row even if it counts nothing. The join of a correlated one has no such row.
+NULL in them. A subquery that counts returns a row even if it counts nothing. The join of a
+correlated one has no such row.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Hash-partitions rows exactly as the engine does when it repartitions.
 
-The engine does not expose its hash. But a hash join has to partition both sides. That part of
-a plan can run without the join. The hash depends only on the keys. So rows with equal keys meet in
+The engine does not expose its hash. But a hash join has to partition both sides. That part of a
+plan can run without the join. The hash depends only on the keys. So rows with equal keys meet in
 one partition, whichever process partitioned them.
 """
 
