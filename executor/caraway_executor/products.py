@@ -66,9 +66,7 @@ class Products:
         self._leaving.cancel()
 
     async def _leave_late(self, places: asyncio.Semaphore) -> None:
-        """Free the slot when the process is calm or time is up; the end of the work is not
-        signalled.
-        """
+        """Free the slot when the process is calm or time is up, as nothing signals the end."""
         try:
             waited_s = 0.0
             while waited_s < self._longest_s:

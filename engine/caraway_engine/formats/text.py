@@ -13,8 +13,9 @@ _ROWS_TO_MEASURE = 10_000
 
 
 class BorderedTable:
-    """Encodes a text table. Widths fit the header and the first 10,000 rows; later values may be
-    wider.
+    """Encodes a text table.
+
+    Widths fit the header and the first 10,000 rows. Later values may be wider.
     """
 
     def __init__(self) -> None:

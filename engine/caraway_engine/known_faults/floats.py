@@ -118,9 +118,7 @@ def _may_be_zero(value: Tree) -> bool:
 
 
 def mend_moving(scope: Scope, types: Types) -> bool:
-    """Make moving sums and averages forget values that left the frame; return whether there were
-    any.
-    """
+    """Make moving sums and averages forget values that left the frame; return if there were any."""
     calls = [each for each in scope.expressions() if _moves(each)]
     arguments = [syntax.arguments(each)[0] for each in calls]
     return _replaced([

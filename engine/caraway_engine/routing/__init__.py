@@ -1,5 +1,4 @@
-"""Decides how a statement runs on a cluster: the scheduler's questions and the decisions, as
-values.
+"""Decides how a statement runs on a cluster; holds the questions and decisions, as values.
 
 This module holds the values and the Protocol. It loads no engine, because the process that serves
 the API imports it. `router` makes the decisions and loads the engine. Nothing here calls an

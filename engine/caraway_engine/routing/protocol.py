@@ -15,9 +15,7 @@ from caraway_engine.routing.decisions import Decision, Described
 from caraway_engine.stages import Measured, Policy, StageGraph
 
 PlanId = NewType("PlanId", str)
-"""Identifies the planner of a running statement. The scheduler chooses it, so that it can always
-call `forget`.
-"""
+"""Identifies the planner of a running statement. The scheduler chooses it, so it can forget it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,9 +79,7 @@ Probe = Callable[[str], tuple[Plan, pa.Schema]]
 
 
 def pieces(version: Version, lookup: Lookup) -> frozenset[str]:
-    """Return the names of the chunks or partitions that can hold the rows: one for each key, or
-    all.
-    """
+    """Return the names of the pieces that can hold the rows: one for each key, or all."""
     names: set[str] = set()
     for key in lookup.keys:
         seeking = version.content.seeking(lookup.known.columns, key)

@@ -27,9 +27,9 @@ _COUNT_PRECISION = 20
 
 @dataclass(frozen=True, slots=True)
 class TwoPhase:
-    """An aggregate in two phases; each task runs `partial`, and rows merge by the first `groups`
-    columns.
+    """An aggregate in two phases: a partial one in each task, and the merge of its rows.
 
+    Each task runs `partial`, and its rows merge by the first `groups` columns.
     `slots` has the column of each measure in the partial row, and whether it is an average. The
     count of an average is in the next column.
     """

@@ -60,9 +60,7 @@ class Inputs(SchemaProvider):  # type: ignore[misc] # datafusion is untyped to u
 
     @contextmanager
     def passing(self, inputs: Sequence[TaskTable], tables: Mapping[str, Table]) -> Iterator[str]:
-        """Register inputs and tables while a plan is made; yields the token that replaces the
-        prefix.
-        """
+        """Register inputs and tables while a plan is made; yield the token for the prefix."""
         token = secrets.token_hex(len(INPUT_PREFIX) // 2)
         names = []
         try:

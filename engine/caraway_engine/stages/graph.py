@@ -91,9 +91,7 @@ class StageGraph:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """A bucketed table. Tables of one `group` have equal values of `column` in the share of one
-    slot.
-    """
+    """Tables of one `group` have equal values of `column` in the share of one slot."""
 
     group: str
     column: int

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a join. `may_be_spread` allows dividing it if each task has all of the other
-    side.
-    """
+    """One side of a join. It may be divided, if `may_be_spread`, when tasks have all of the other."""
 
     part: Part
     path: str

@@ -19,9 +19,7 @@ _EQUALITIES = ("equal", "is_not_distinct_from")
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Two expressions that are equal in matching rows. Columns in `right` count from the right
-    side.
-    """
+    """Two expressions that are equal in matching rows. `right` counts columns from its own side."""
 
     left: Expression
     right: Expression

@@ -98,9 +98,7 @@ class Planner:
         return (copy if is_whole else None), tuple(readings)
 
     def kept(self, part: Part, path: str, note: str) -> tuple[Stage, Measured | None]:
-        """End a stage at this part, with rows kept in place; return the stage and its measured
-        size.
-        """
+        """End a stage at this part, and keep its rows in place; return the stage and its size."""
         stage = self._stage(part, path + "!", note=note)
         return stage, self._finished.get(stage.name)
 

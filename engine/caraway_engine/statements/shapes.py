@@ -41,9 +41,7 @@ class _NoShapeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a statement: `text` has a mark for each literal, one for integers, one for
-    strings.
-    """
+    """The shape of a statement: its text with marks for integer and string literals."""
 
     text: str
     values: tuple[int | str, ...]

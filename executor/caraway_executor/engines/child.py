@@ -22,9 +22,7 @@ from caraway_executor.engines.serving import Serving
 from caraway_executor.engines.threads import CallThreads
 
 STACK_BYTES = 256 * 1024 * 1024
-"""The stack size of threads that plan or run statements. Address space uses memory only when
-touched.
-"""
+"""The stack size of threads that plan or run statements. Only the part in use takes memory."""
 _NICENESS = 5
 _BACKSTOP_BYTES = 4 * 1024**3
 _SET_DEATH_SIGNAL = 1
