@@ -77,7 +77,7 @@ async def test_single_object_that_is_gone_is_an_error_and_not_an_empty_table(
         for table in ("numbers", "v", "names"):
             gone = await runtime.sql(f"SELECT count(*) AS n FROM {table}")
             assert gone.status_code == 500
-            assert "gone from the object store" in gone.text
+            assert "missing in the object store" in gone.text
 
 
 async def test_answers_of_jobs_are_kept_on_s3_and_expire_there(
