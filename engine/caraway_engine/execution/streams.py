@@ -16,7 +16,7 @@ from caraway_engine.statements.statements import Effect
 _NOTHING = object()
 _TRIES = 2
 _DELAYS = Delays(0.05, 0.5, factor=10.0)
-"""The delays before retries with less memory: other work that uses memory ends meanwhile."""
+"""The delays before retries with less memory, in which the work of the failed attempt ends."""
 
 
 class _Translate(Protocol):

@@ -1,7 +1,7 @@
 """Reads shares that consist of whole files as tables of their own.
 
-A plan over such a table keeps file statistics, dynamic filters and its partitioning. Shares that
-begin or end inside a file are handled by `sharing` instead.
+A plan over such a table keeps file statistics and dynamic filters, and its inputs stay in place.
+Shares that begin or end inside a file are handled by `sharing` instead.
 """
 
 import os

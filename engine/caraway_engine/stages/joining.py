@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a join. If `may_be_spread`, it can be divided when tasks have all of the other."""
+    """One side of a join. If `may_be_spread`, tasks can divide it while each has the other side."""
 
     part: Part
     path: str

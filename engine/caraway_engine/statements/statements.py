@@ -9,7 +9,7 @@ from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effects of running a plan, besides returning rows."""
+    """The effects of running a plan, in addition to its rows."""
 
     written: TableName | None
     reads_only_catalog: bool

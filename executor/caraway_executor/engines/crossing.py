@@ -163,7 +163,7 @@ class RowsIn:
 
 
 class Schemas:
-    """Caches decoders by serialized schema, because few schemas are repeated often."""
+    """Caches decoders by serialized schema, because statements share few schemas."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, RowsIn] = OrderedDict()
