@@ -24,7 +24,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core import ray_nodes
 from caraway_core.ids import CatalogVersion, ExecutorId, new_query_id
-from caraway_core.protocols.fleet import Input, Outcome, Part, Split, TableCatalog, Task
+from caraway_core.protocols.fleet import ExchangePart, Input, Split, TableCatalog, Task, TaskOutcome
 from caraway_core.settings import Address
 from caraway_engine.stages.inputs import INPUT_PREFIX, INPUT_SCHEMA
 from caraway_engine.stages.policy import Policy
@@ -88,7 +88,9 @@ async def shuffle(
     return best
 
 
-async def _make(fleet: RayFleet, executor_id: ExecutorId, number: int, size_bytes: int) -> Part:
+async def _make(
+    fleet: RayFleet, executor_id: ExecutorId, number: int, size_bytes: int
+) -> ExchangePart:
     count = size_bytes // _ROW_BYTES // _FACTOR
     seed = pa.array(range(number * count, (number + 1) * count), pa.int64())
     text = pa.array([f"{'of carefully regular packages ' * 2}{row % 997:04}" for row in
@@ -103,7 +105,9 @@ async def _make(fleet: RayFleet, executor_id: ExecutorId, number: int, size_byte
     return outcome.parts[0]
 
 
-async def _part(fleet: RayFleet, made: Sequence[Part], executors: int) -> Sequence[Outcome]:
+async def _part(
+    fleet: RayFleet, made: Sequence[ExchangePart], executors: int
+) -> Sequence[TaskOutcome]:
     count = Policy().partitions(sum(part.size_bytes for part in made), executors, 4 * 2**30)
     plan = _plan(f"SELECT * FROM {_input('made')}", made=_SCHEMA)
     task = _task(plan, _SCHEMA, Split((0,), count))
@@ -116,7 +120,7 @@ async def _part(fleet: RayFleet, made: Sequence[Part], executors: int) -> Sequen
 
 
 async def _count(
-    fleet: RayFleet, partitions: Sequence[Outcome], executors: Sequence[ExecutorId]
+    fleet: RayFleet, partitions: Sequence[TaskOutcome], executors: Sequence[ExecutorId]
 ) -> None:
     plan = _plan(f"SELECT count(*), max(n1) FROM {_input('parted')}", parted=_SCHEMA)
     counts = pa.schema([("rows", pa.int64()), ("most", pa.int64())])
@@ -132,7 +136,7 @@ async def _count(
     )
 
 
-async def _hold(holders: dict[ExecutorId, Any], partitions: Sequence[Outcome]) -> None:
+async def _hold(holders: dict[ExecutorId, Any], partitions: Sequence[TaskOutcome]) -> None:
     actors = list(holders.values())
     asked = [
         actors[number % len(actors)].hold.remote(*(part.handle for part in parts))
@@ -141,11 +145,11 @@ async def _hold(holders: dict[ExecutorId, Any], partitions: Sequence[Outcome]) -
     await asyncio.gather(*asked)
 
 
-def _by_number(partitions: Sequence[Outcome]) -> list[tuple[Part, ...]]:
+def _by_number(partitions: Sequence[TaskOutcome]) -> list[tuple[ExchangePart, ...]]:
     return list(zip(*(outcome.parts for outcome in partitions), strict=True))
 
 
-def _moved(partitions: Sequence[Outcome], executors: Sequence[ExecutorId]) -> int:
+def _moved(partitions: Sequence[TaskOutcome], executors: Sequence[ExecutorId]) -> int:
     return sum(
         part.size_bytes
         for number, parts in enumerate(_by_number(partitions))
@@ -163,7 +167,7 @@ def _holder(ip: str) -> Any:
 
 
 def _put(executor_id: ExecutorId, name: str, rows: pa.Table) -> Input:
-    part = Part(ray.put(rows), executor_id, rows.num_rows, rows.nbytes)
+    part = ExchangePart(ray.put(rows), executor_id, rows.num_rows, rows.nbytes)
     return Input(INPUT_PREFIX + name, rows.schema, (part,))
 
 

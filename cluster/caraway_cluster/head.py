@@ -13,7 +13,7 @@ from caraway_core import logs, ray_nodes, ready_pipe, tasks
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
-from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
+from caraway_core.ray_nodes import GcsStore, NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address, HeadOptions
 
 logger = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, _Result]) -> _R
         stopping.cancel()
 
 
-async def _start(options: NodeOptions, patience_s: float) -> Node:
+async def _start(options: NodeOptions, patience_s: float) -> RayNode:
     """Start a node once its Redis is there.
 
     Raises:
@@ -115,7 +115,7 @@ async def _start(options: NodeOptions, patience_s: float) -> Node:
         if options.store is not None:
             await wait_for(options.store, patience_s)
         try:
-            return await Node.start(options)
+            return await RayNode.start(options)
         except NodeFailedError as exc:
             if patience_s != math.inf:
                 raise

@@ -1,6 +1,6 @@
 """The table of errors: what each class means to a client, on every wire.
 
-A wire maps `Kind` to its own status and takes `may_retry` and `job_code` from here. A class
+A wire maps `FailureKind` to its own status and takes `may_retry` and `job_code` from here. A class
 without a row has the row of its nearest base class. So the table needs a row for each class of
 `errors`, and classes of other packages derive from one of those.
 """
@@ -16,7 +16,7 @@ from caraway_core import errors
 logger = logging.getLogger(__name__)
 
 
-class Kind(Enum):
+class FailureKind(Enum):
     """The kind of a failure, from the client's point of view."""
 
     INVALID = "invalid"
@@ -51,36 +51,38 @@ JobCode = Literal[
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FailureOutcome:
     """One row of the table."""
 
-    kind: Kind
+    kind: FailureKind
     job_code: JobCode
     may_retry: bool = False
     """The same request may be sent again, and may then succeed."""
 
 
-_INTERNAL = Outcome(Kind.INTERNAL, "INTERNAL")
-_FAILED = Outcome(Kind.INTERNAL, "EXECUTION_FAILED")
-_INVALID = Outcome(Kind.INVALID, "SUBMISSION_FAILED")
-_AWAY = Outcome(Kind.UNAVAILABLE, "SCHEDULER_UNAVAILABLE", may_retry=True)
-_FULL = Outcome(Kind.FULL, "EXECUTION_FAILED", may_retry=True)
-_BROKEN_OFF = Outcome(Kind.UNAVAILABLE, "EXECUTION_FAILED", may_retry=True)
+_INTERNAL = FailureOutcome(FailureKind.INTERNAL, "INTERNAL")
+_FAILED = FailureOutcome(FailureKind.INTERNAL, "EXECUTION_FAILED")
+_INVALID = FailureOutcome(FailureKind.INVALID, "SUBMISSION_FAILED")
+_AWAY = FailureOutcome(FailureKind.UNAVAILABLE, "SCHEDULER_UNAVAILABLE", may_retry=True)
+_FULL = FailureOutcome(FailureKind.FULL, "EXECUTION_FAILED", may_retry=True)
+_BROKEN_OFF = FailureOutcome(FailureKind.UNAVAILABLE, "EXECUTION_FAILED", may_retry=True)
 
-TABLE: Mapping[type[errors.CarawayError], Outcome] = {
+TABLE: Mapping[type[errors.CarawayError], FailureOutcome] = {
     errors.CarawayError: _INTERNAL,
     errors.ManifestError: _INTERNAL,
     errors.UnknownPluginError: _INTERNAL,
     errors.NotInstalledError: _INTERNAL,
     errors.DatasetError: _FAILED,
     errors.InvalidRequestError: _INVALID,
-    errors.NotFoundError: Outcome(Kind.NOT_FOUND, "NOT_FOUND"),
-    errors.JobNotFoundError: Outcome(Kind.NOT_FOUND, "NOT_FOUND"),
-    errors.JobConflictError: Outcome(Kind.CONFLICT, "SUBMISSION_FAILED"),
-    errors.DeadlineError: Outcome(Kind.TIMED_OUT, "TIMEOUT", may_retry=True),
+    errors.NotFoundError: FailureOutcome(FailureKind.NOT_FOUND, "NOT_FOUND"),
+    errors.JobNotFoundError: FailureOutcome(FailureKind.NOT_FOUND, "NOT_FOUND"),
+    errors.JobConflictError: FailureOutcome(FailureKind.CONFLICT, "SUBMISSION_FAILED"),
+    errors.DeadlineError: FailureOutcome(FailureKind.TIMED_OUT, "TIMEOUT", may_retry=True),
     errors.UnavailableError: _AWAY,
     errors.StateAwayError: _AWAY,
-    errors.StateFullError: Outcome(Kind.FULL, "SCHEDULER_UNAVAILABLE", may_retry=True),
+    errors.StateFullError: FailureOutcome(
+        FailureKind.FULL, "SCHEDULER_UNAVAILABLE", may_retry=True
+    ),
     errors.StateUnsureError: _AWAY,
     errors.ShuttingDownError: _AWAY,
     errors.ExecutorLostError: _BROKEN_OFF,
@@ -90,27 +92,29 @@ TABLE: Mapping[type[errors.CarawayError], Outcome] = {
     errors.NotDistributableError: _INTERNAL,
     errors.QueryError: _FAILED,
     errors.InvalidQueryError: _INVALID,
-    errors.ParametersError: Outcome(Kind.INVALID, "PARAMETER_BINDING_FAILED"),
+    errors.ParametersError: FailureOutcome(FailureKind.INVALID, "PARAMETER_BINDING_FAILED"),
     errors.TableNotFoundError: _INVALID,
     errors.DatasetLoadingError: _AWAY,
     errors.SourceNotReadError: _INVALID,
     errors.MovedOnError: _AWAY,
-    errors.QueryForbiddenError: Outcome(Kind.FORBIDDEN, "SUBMISSION_FAILED"),
-    errors.StatementRefusedError: Outcome(Kind.INVALID, "EXECUTION_FAILED"),
-    errors.QueryTimeoutError: Outcome(Kind.TIMED_OUT, "TIMEOUT"),
-    errors.QueryCancelledError: Outcome(Kind.CANCELLED, "CANCELLED"),
-    errors.OverloadedError: Outcome(Kind.OVERLOADED, "SCHEDULER_UNAVAILABLE", may_retry=True),
+    errors.QueryForbiddenError: FailureOutcome(FailureKind.FORBIDDEN, "SUBMISSION_FAILED"),
+    errors.StatementRefusedError: FailureOutcome(FailureKind.INVALID, "EXECUTION_FAILED"),
+    errors.QueryTimeoutError: FailureOutcome(FailureKind.TIMED_OUT, "TIMEOUT"),
+    errors.QueryCancelledError: FailureOutcome(FailureKind.CANCELLED, "CANCELLED"),
+    errors.OverloadedError: FailureOutcome(
+        FailureKind.OVERLOADED, "SCHEDULER_UNAVAILABLE", may_retry=True
+    ),
     errors.OutOfMemoryQueryError: _FAILED,
     errors.AnswerCutError: _BROKEN_OFF,
-    errors.ResultTooLargeError: Outcome(Kind.INVALID, "EXECUTION_FAILED"),
+    errors.ResultTooLargeError: FailureOutcome(FailureKind.INVALID, "EXECUTION_FAILED"),
     errors.ExecutionError: _FAILED,
     errors.DatasetDamagedError: _BROKEN_OFF,
     errors.DiskFullError: _FULL,
-    errors.ResultStoreError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
-    errors.ResultStoreAwayError: Outcome(
-        Kind.UNAVAILABLE, "FETCHING_RESULTS_FAILED", may_retry=True
+    errors.ResultStoreError: FailureOutcome(FailureKind.INTERNAL, "FETCHING_RESULTS_FAILED"),
+    errors.ResultStoreAwayError: FailureOutcome(
+        FailureKind.UNAVAILABLE, "FETCHING_RESULTS_FAILED", may_retry=True
     ),
-    errors.DamagedChunkError: Outcome(Kind.INTERNAL, "FETCHING_RESULTS_FAILED"),
+    errors.DamagedChunkError: FailureOutcome(FailureKind.INTERNAL, "FETCHING_RESULTS_FAILED"),
 }
 _RETRY_AFTER_S = 2
 
@@ -137,7 +141,7 @@ _WORDS: Mapping[type[errors.CarawayError], tuple[str, str]] = {
 paths: those are for operators."""
 
 
-def of(exc: errors.CarawayError) -> Outcome:
+def of(exc: errors.CarawayError) -> FailureOutcome:
     """Return the row of an error: that of its class, or of the nearest base class with one."""
     return next(TABLE[kind] for kind in type(exc).__mro__ if kind in TABLE)
 

@@ -14,7 +14,7 @@ SOURCES: Mapping[str, str] = {
     "abfss": "caraway_plugins.sources.files:ObjectFiles",
     "http": "caraway_plugins.sources.web:WebFile",
     "https": "caraway_plugins.sources.web:WebFile",
-    "memory": "caraway_plugins.sources.memory:Memory",
+    "memory": "caraway_plugins.sources.memory:MemorySource",
     "cdc": "caraway_plugins.changes.pushed:Pushed",
     "debezium": "caraway_plugins.changes.kafka.table:KafkaTable",
     "delta": "caraway_plugins.sources.delta:DeltaSource",

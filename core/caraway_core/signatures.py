@@ -36,7 +36,7 @@ class Refused:
     reason: str
 
 
-class Gate:
+class SignatureGate:
     """Lets in requests that are signed with the token, or that hold it.
 
     Processes sign. A person who asks through a tunnel may send the token itself. A signed request

@@ -169,7 +169,7 @@ class Suspects:
             self._known.popitem(last=False)
 
 
-class Turns:
+class SuspectTurns:
     """Lets suspects run one at a time; other statements run at once.
 
     A turn passes on after `longest_s`, also while its statement still runs: what ends an engine

@@ -126,7 +126,7 @@ Twice = Literal["refuse", "same", "first", "last"]
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class LookupColumns:
     """Columns that are looked up together."""
 
     columns: tuple[str, ...]
@@ -143,7 +143,7 @@ class Keys:
 
     primary: tuple[str, ...] = ()
     twice: Twice = "refuse"
-    indexes: tuple[Lookup, ...] = ()
+    indexes: tuple[LookupColumns, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

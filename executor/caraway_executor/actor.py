@@ -28,16 +28,16 @@ from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols import wire
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import (
+    AnswerPage,
     Description,
     OwnFile,
-    Page,
     Pinned,
-    Report,
     TableCatalog,
     Task,
+    TaskReport,
     TaskTable,
 )
-from caraway_core.protocols.wire import InputShape, PackedPage, Standing
+from caraway_core.protocols.wire import ActorStatus, InputShape, PackedPage
 from caraway_core.ray_nodes import tied
 from caraway_core.settings import Address
 from caraway_core.tables import StoredTable
@@ -84,7 +84,7 @@ class ExecutorActor:
         """See `Worker.describe`."""
         return await self._do(self._worker.describe(origin, pinned))
 
-    async def standing(self) -> Standing:
+    async def standing(self) -> ActorStatus:
         """Return the description, metrics and state that the supervisor polls."""
         return await self._do(self._standing())
 
@@ -135,7 +135,7 @@ class ExecutorActor:
 
     async def run(
         self, call: str, task: Task, inputs: Sequence[InputShape], *tables: pa.Table
-    ) -> tuple[Report | pa.Table, ...]:
+    ) -> tuple[TaskReport | pa.Table, ...]:
         """Run a task. The report is followed by its tables, each as a separate Ray object."""
         report, made = await self._do(self._run(call, task, inputs, tables))
         return (report, *made)
@@ -160,14 +160,14 @@ class ExecutorActor:
         """Record why a scheduler refuses this executor, for the readiness probe."""
         self._refusal = reason
 
-    async def _standing(self) -> Standing:
+    async def _standing(self) -> ActorStatus:
         description = await self._worker.describe()
         page = metrics.render(self._tallies, description.active_tasks)
-        return Standing(description, self._refusal, page, os.getpid(), self._worker.stopped)
+        return ActorStatus(description, self._refusal, page, os.getpid(), self._worker.stopped)
 
     async def _run(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
-    ) -> tuple[Report, tuple[pa.Table, ...]]:
+    ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
         with self._counted(inputs, tables):
             report, made = await self._worker.run(task, _joined(inputs, tables), call)
         for rows, size_bytes in report.sizes:
@@ -176,7 +176,7 @@ class ExecutorActor:
 
     async def _open_task(
         self, call: str, task: Task, inputs: Sequence[InputShape], tables: Sequence[pa.Table]
-    ) -> Page:
+    ) -> AnswerPage:
         with self._counted(inputs, tables):
             return await self._worker.open_task(task, _joined(inputs, tables), call)
 
@@ -226,7 +226,7 @@ class ActorFailedError(CarawayError):
     """The actor does not answer, or could not be created."""
 
 
-class Keeper:
+class ActorKeeper:
     """Joins a Ray cluster next to a raylet, and deploys, calls and ends the executor's actor.
 
     Every method blocks, at most for the time given.
@@ -272,9 +272,9 @@ class Keeper:
         described: Description = self._ask(self._actor.describe, wait_s)
         return described
 
-    def standing(self, wait_s: float) -> Standing:
+    def standing(self, wait_s: float) -> ActorStatus:
         """Return the state of the actor; see `ExecutorActor.standing`."""
-        standing: Standing = self._ask(self._actor.standing, wait_s)
+        standing: ActorStatus = self._ask(self._actor.standing, wait_s)
         return standing
 
     def drain(self, wait_s: float) -> None:

@@ -15,7 +15,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.host_files import HostFiles
 from caraway_executor.local import LocalExecutor
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 
 SILENT_S = 60.0
@@ -46,7 +46,7 @@ class Catalogs:
         settings: EngineSettings,
         clock: Callable[[], float],
         files: HostFiles,
-        room: Room | None = None,
+        room: TaskMemory | None = None,
         name: str = "",
     ) -> None:
         self._name = name
@@ -54,7 +54,7 @@ class Catalogs:
         self._clock = clock
         self._files = files
         self._stores = Stores()
-        kept = room or Room(settings.memory_limit_bytes)
+        kept = room or TaskMemory(settings.memory_limit_bytes)
         self._chunks = KeptChunks(self._stores, kept, settings.chunks_directory)
         self._held: dict[str, _Held] = {}
         self._work: Counter[str] = Counter()

@@ -23,10 +23,10 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_core.tables import StoredTable
 from caraway_engine.rows.held import Chunk
-from caraway_engine.stored import Wanted
+from caraway_engine.stored import MissingChunks
 from caraway_executor.fresh import FreshChunks
 from caraway_executor.mapped import MappedChunks
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 
 _READS = 4
@@ -46,7 +46,7 @@ class KeptChunks:
     `bring` from one event loop; `held` is thread-safe.
     """
 
-    def __init__(self, stores: Stores, room: Room, copies: Path | None = None) -> None:
+    def __init__(self, stores: Stores, room: TaskMemory, copies: Path | None = None) -> None:
         self._stores = stores
         self._room = room
         self._mapped = MappedChunks(copies)
@@ -60,7 +60,7 @@ class KeptChunks:
         """Return a chunk if it is in memory, or None."""
         return self._held.get(chunk.sha256)
 
-    async def bring(self, wanted: Iterable[Wanted]) -> list[Chunk]:
+    async def bring(self, wanted: Iterable[MissingChunks]) -> list[Chunk]:
         """Load missing chunks. They stay in memory while the caller or a session references them.
 
         Raises:
@@ -86,7 +86,7 @@ class KeptChunks:
         if self.held(chunk) is None and has_room and self._room.take(chunk.size_bytes):
             self._fresh.add(key, self._made(chunk, rows))
 
-    async def put_back(self, wanted: Wanted) -> int:
+    async def put_back(self, wanted: MissingChunks) -> int:
         """Rewrite stored chunks that are damaged but in memory here; return how many.
 
         Raises:
@@ -124,10 +124,10 @@ class KeptChunks:
         for task in list(self._reading.values()):
             task.cancel()
 
-    async def _read_each(self, wanted: Wanted, chunks: Iterable[ChunkInfo]) -> list[Chunk]:
+    async def _read_each(self, wanted: MissingChunks, chunks: Iterable[ChunkInfo]) -> list[Chunk]:
         return [await self._chunk(wanted, chunk) for chunk in chunks]
 
-    async def _chunk(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
+    async def _chunk(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk:
         if (known := self.held(chunk)) is not None:
             return known
         place = chunk.key or wanted.spec.key, chunk.sha256
@@ -139,7 +139,7 @@ class KeptChunks:
         # Shielded, because others may wait for the same chunk.
         return await asyncio.shield(reading)
 
-    async def _read(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk:
+    async def _read(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk:
         if wanted.spec.is_mapped and (mapped := await self._map(wanted, chunk)) is not None:
             self._held[chunk.sha256] = mapped
             return mapped
@@ -166,7 +166,7 @@ class KeptChunks:
         self._held[chunk.sha256] = made
         return made
 
-    async def _map(self, wanted: Wanted, chunk: ChunkInfo) -> Chunk | None:
+    async def _map(self, wanted: MissingChunks, chunk: ChunkInfo) -> Chunk | None:
         """Memory-map a chunk that stays on disk; the system may drop its pages."""
         try:
             store = await self._stores.at(wanted.spec.place)
@@ -193,7 +193,7 @@ class KeptChunks:
         weakref.finalize(taken, self._room.give, size_bytes).atexit = False
         return taken
 
-    def _make_fit(self, wanted: Wanted) -> list[Chunk]:
+    def _make_fit(self, wanted: MissingChunks) -> list[Chunk]:
         """Refuse chunks that cannot fit, before any of them is read.
 
         Returns the chunks that are already in memory.
@@ -216,7 +216,7 @@ class KeptChunks:
             raise self._too_large(wanted)
         return [known for _, known in here]
 
-    def _too_large(self, wanted: Wanted) -> OutOfMemoryQueryError:
+    def _too_large(self, wanted: MissingChunks) -> OutOfMemoryQueryError:
         needed = sum(chunk.size_bytes for chunk in wanted.chunks)
         limit = (self._room.limit_bytes or 0) >> 20
         return OutOfMemoryQueryError(

@@ -9,13 +9,13 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import Split
 from caraway_engine.rows import plain, splitting
-from caraway_executor.room import Place
+from caraway_executor.room import MemoryGrant
 
 _CHUNK_BYTES = 64 * 1024 * 1024
 
 
 async def collect(
-    stream: BatchStream, schema: pa.Schema, split: Split | None, place: Place
+    stream: BatchStream, schema: pa.Schema, split: Split | None, place: MemoryGrant
 ) -> tuple[pa.Table, ...]:
     """Read a stream to its end into one table, or one per partition of the split.
 

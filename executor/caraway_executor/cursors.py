@@ -10,7 +10,7 @@ import pyarrow as pa
 from caraway_core import tasks as background
 from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.protocols.dispatch import BatchStream
-from caraway_core.protocols.fleet import Page
+from caraway_core.protocols.fleet import AnswerPage
 
 _PAGE_BYTES = 4 * 1024 * 1024
 _PAGE_S = 1.0
@@ -24,7 +24,7 @@ class _Cursor:
     stream: BatchStream
     batches: AsyncIterator[pa.RecordBatch]
     touched_s: float
-    reading: asyncio.Task[Page] | None = None
+    reading: asyncio.Task[AnswerPage] | None = None
     coming: asyncio.Task[pa.RecordBatch | None] | None = None
     """The pending next batch, which may outlast the page that requested it; None is the end."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -56,13 +56,13 @@ class Cursors:
         """The schedulers that read the open results."""
         return frozenset(cursor.origin for cursor in self._open.values())
 
-    async def open(self, call: str, origin: str, stream: BatchStream) -> Page:
+    async def open(self, call: str, origin: str, stream: BatchStream) -> AnswerPage:
         """Read the first page; the result stays open if there are more."""
         name = uuid.uuid4().hex
         self._open[name] = _Cursor(call, origin, stream, aiter(stream), self._clock())
         return await self.next(name)
 
-    async def next(self, name: str) -> Page:
+    async def next(self, name: str) -> AnswerPage:
         """Read the next page.
 
         Raises:
@@ -93,7 +93,7 @@ class Cursors:
             await self.close(name)
         return page
 
-    async def _read(self, name: str, cursor: _Cursor) -> Page:
+    async def _read(self, name: str, cursor: _Cursor) -> AnswerPage:
         batches: list[pa.RecordBatch] = []
         size = 0
         until_s = self._clock() + self._page_s
@@ -104,11 +104,11 @@ class Cursors:
                     break
                 batch = _taken(cursor)
                 if batch is None:
-                    return Page(name, tuple(batches), is_last=True)
+                    return AnswerPage(name, tuple(batches), is_last=True)
                 if batch.num_rows:
                     batches.append(batch)
                     size += batch.nbytes
-        return Page(name, tuple(batches), is_last=False)
+        return AnswerPage(name, tuple(batches), is_last=False)
 
     async def close(self, name: str) -> None:
         """Cancel the result at any point; does nothing if it is not open."""

@@ -6,7 +6,7 @@ from caraway_core.protocols.dispatch import CatalogSnapshot
 from caraway_engine.sessions.sessions import Session
 
 
-class Kept:
+class KeptCatalog:
     """A catalog, and its session unless that was freed; it can be rebuilt."""
 
     def __init__(self, session: Session) -> None:

@@ -19,8 +19,8 @@ from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
     Statement,
+    TableWrite,
     ViewFacts,
-    Write,
 )
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
@@ -32,13 +32,13 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.execution.streams import EngineStream
 from caraway_engine.rows.held import Chunk
 from caraway_engine.sessions.sessions import Session
-from caraway_engine.stored import ChunksAwayError, Version, Wanted
+from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.engines.causes import RunsApartError, RunsInMainError
-from caraway_executor.kept_sessions import Kept
+from caraway_executor.kept_sessions import KeptCatalog
 from caraway_executor.looking_up import RowsStream, look_up
 from caraway_executor.products import Products
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 from caraway_executor.storing import StoringStream
 
@@ -79,14 +79,16 @@ class LocalExecutor:
         self._pools = Pools(settings)
         self._stores = stores or Stores()
         self._chunks = chunks or KeptChunks(
-            self._stores, Room(settings.memory_limit_bytes), settings.chunks_directory
+            self._stores, TaskMemory(settings.memory_limit_bytes), settings.chunks_directory
         )
         self._session: Session | None = None
         self._prepared: Session | None = None
-        self._kept: Mapping[CatalogVersion, Kept] = {}
-        self._coming: dict[TableName, Version] = {}
+        self._kept: Mapping[CatalogVersion, KeptCatalog] = {}
+        self._coming: dict[TableName, StoredVersion] = {}
         # Shares of a version that are loaded concurrently must belong to one object.
-        self._loading: WeakValueDictionary[tuple[TableName, str], Version] = WeakValueDictionary()
+        self._loading: WeakValueDictionary[tuple[TableName, str], StoredVersion] = (
+            WeakValueDictionary()
+        )
         # Catalogs are published by threads, while the loop loads and forgets versions.
         self._moving = Lock()
         self._products = Products(max(1, settings.target_partitions - 1))
@@ -142,7 +144,7 @@ class LocalExecutor:
             self._coming = {name: each for name, each in self._coming.items() if each not in here}
             for each in self._kept.values():
                 each.loosen(session)
-            self._kept = {**self._kept, session.snapshot.version: Kept(session)}
+            self._kept = {**self._kept, session.snapshot.version: KeptCatalog(session)}
 
     def release(self, pinned: Pinned | None) -> None:
         """Release the catalogs that no statement needs; None releases all but the newest."""
@@ -191,14 +193,14 @@ class LocalExecutor:
         Returns how many were rewritten. Raises CarawayError if the store cannot be written.
         """
         chunks = (*spec.chunks, *(entry.chunk for entry in log))
-        return await self._chunks.put_back(Wanted(table, spec, chunks))
+        return await self._chunks.put_back(MissingChunks(table, spec, chunks))
 
     def forget(self, table: TableName) -> None:
         """Release a loaded version that no catalog names."""
         with self._moving:
             self._coming.pop(table, None)
 
-    def _loaded(self) -> list[Version]:
+    def _loaded(self) -> list[StoredVersion]:
         with self._moving:
             return list(self._coming.values())
 
@@ -213,12 +215,12 @@ class LocalExecutor:
         for version in self._session.versions if self._session else ():
             version.let_go()
 
-    def _version(self, table: TableName, spec: StoredTable) -> Version:
+    def _version(self, table: TableName, spec: StoredTable) -> StoredVersion:
         current = self._session.versions.by_name.get(table) if self._session else None
         for known in (current, self._coming.get(table), self._loading.get((table, spec.key))):
             if known is not None and known.spec == spec:
                 return known
-        made = Version(table, spec, self._settings.target_partitions)
+        made = StoredVersion(table, spec, self._settings.target_partitions)
         self._loading[table, spec.key] = made
         return made
 
@@ -242,7 +244,7 @@ class LocalExecutor:
         stream = await self._started(start, statement.in_background)
         return self._storing(stream, statement.store, store)
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions."""
         session = self._session
         if session is None:
@@ -357,7 +359,7 @@ class LocalExecutor:
         batches = [batch async for batch in stream]
         return pa.Table.from_batches(batches, stream.schema)
 
-    def _reopened(self, kept: Kept) -> Session:
+    def _reopened(self, kept: KeptCatalog) -> Session:
         """Rebuild the session of an earlier catalog; it lives as long as its readers."""
         session = Session(self._settings, kept.snapshot, self._chunks, self._pools)
         session.install(self._session)

@@ -11,9 +11,9 @@ from caraway_core.changes import Log
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement
 from caraway_engine.rows.held import Chunks
-from caraway_engine.sessions.lookups import Lookup
+from caraway_engine.sessions.lookups import PointLookup
 from caraway_engine.sessions.sessions import Session
-from caraway_engine.stored import Version
+from caraway_engine.stored import StoredVersion
 
 Start = Callable[[Callable[[], list[pa.RecordBatch]]], Awaitable[list[pa.RecordBatch]]]
 """Runs work that may need chunks that are not in memory, and loads them."""
@@ -77,7 +77,7 @@ async def look_up(
     return RowsStream(lookup.answer(rows), reads_only_catalog=not log)
 
 
-def _at_hand(version: Version, lookup: Lookup, log: Log) -> list[pa.RecordBatch] | None:
+def _at_hand(version: StoredVersion, lookup: PointLookup, log: Log) -> list[pa.RecordBatch] | None:
     found = []
     for key in lookup.keys:
         rows = version.rows_at_hand(lookup.known.columns, key, log)
@@ -87,6 +87,8 @@ def _at_hand(version: Version, lookup: Lookup, log: Log) -> list[pa.RecordBatch]
     return found
 
 
-def _rows(version: Version, lookup: Lookup, log: Log, chunks: Chunks) -> list[pa.RecordBatch]:
+def _rows(
+    version: StoredVersion, lookup: PointLookup, log: Log, chunks: Chunks
+) -> list[pa.RecordBatch]:
     columns = lookup.known.columns
     return [version.rows_of(columns, key, chunks, log) for key in lookup.keys]

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from caraway_core.errors import ExecutionError
 from caraway_core.partitions import hashing, naming
-from caraway_core.partitions.keys import Bucket, ByExpression, PartitionBy, Term
+from caraway_core.partitions.keys import BucketKey, ByExpression, PartitionBy, Term
 from caraway_core.partitions.naming import Value, Values
 
 
@@ -90,7 +90,7 @@ def _both(some: _Coded, others: _Coded) -> _Coded:
 
 
 def _coded(term: Term, column: pa.Array) -> _Coded:
-    if isinstance(term, Bucket):
+    if isinstance(term, BucketKey):
         return _encoded(hashing.bucket_of(column, term.count))
     return _encoded(column)
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from caraway_core.errors import CarawayError
-from caraway_core.protocols.wire import Standing
+from caraway_core.protocols.wire import ActorStatus
 from caraway_core.settings import Address
 from caraway_executor.metrics import CONTENT_TYPE
 
@@ -16,19 +16,19 @@ _TIMEOUT_S = 5
 
 
 @dataclass(slots=True)
-class Seen:
+class ActorAnswer:
     """The actor's latest state; None while it does not answer."""
 
-    standing: Standing | None = None
+    standing: ActorStatus | None = None
 
     def unready(self) -> str:
         """Return why this executor must not get work, or "" if it is ready."""
         match self.standing:
             case None:
                 return "the executor has not joined its cluster"
-            case Standing(refusal=reason) if reason:
+            case ActorStatus(refusal=reason) if reason:
                 return f"refused: {reason}"
-            case Standing(description=description) if description.is_draining:
+            case ActorStatus(description=description) if description.is_draining:
                 return "the executor is draining"
         return ""
 
@@ -36,7 +36,7 @@ class Seen:
 class ProbeServer:
     """Serves probes and metrics from a thread; without an address it serves nothing."""
 
-    def __init__(self, address: Address | None, seen: Seen) -> None:
+    def __init__(self, address: Address | None, seen: ActorAnswer) -> None:
         self._wanted = address
         self._seen = seen
         self._server: ThreadingHTTPServer | None = None
@@ -79,7 +79,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     # Typed Any: the base class takes the connection, its peer and the server.
-    def __init__(self, seen: Seen, *connection: Any) -> None:
+    def __init__(self, seen: ActorAnswer, *connection: Any) -> None:
         self._seen = seen
         super().__init__(*connection)
 

@@ -9,7 +9,7 @@ from caraway_core.errors import OutOfMemoryQueryError
 
 
 @dataclass(slots=True)
-class Room:
+class TaskMemory:
     """A memory budget shared by all tasks of an executor; None means no limit.
 
     The engine does not count rows that have left it, nor those of accelerated datasets. Without
@@ -43,9 +43,9 @@ class Room:
             self.taken_bytes -= size_bytes
 
     @contextmanager
-    def place(self) -> Iterator["Place"]:
+    def place(self) -> Iterator["MemoryGrant"]:
         """Return a context manager that returns all bytes of a task at its end."""
-        place = Place(self)
+        place = MemoryGrant(self)
         try:
             yield place
         finally:
@@ -53,10 +53,10 @@ class Room:
 
 
 @dataclass(slots=True)
-class Place:
+class MemoryGrant:
     """The bytes that one task uses; they are returned when its block ends."""
 
-    room: Room
+    room: TaskMemory
     taken_bytes: int = 0
 
     def take(self, size_bytes: int) -> None:

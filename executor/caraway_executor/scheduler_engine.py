@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, Write
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, TableWrite
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_engine.routing import Decision, Described, PlanId, Prepared, Question
@@ -66,7 +66,7 @@ class SchedulerEngine:
         """Run a statement here; see `Executor.execute`."""
         return await self._local.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement would write; see `Executor.write_of`."""
         return await self._local.write_of(statement)
 

@@ -25,7 +25,7 @@ _Write = asyncio.Task[ChunkInfo]
 
 
 @runtime_checkable
-class Caching(Protocol):
+class CachingStore(Protocol):
     """A store that also caches what it writes in memory, unless asked not to."""
 
     def past_cache(self) -> ResultStore: ...
@@ -69,7 +69,7 @@ class StoringStream:
         self._home = home if keep else ""
         self._order = order
         # Chunks that are kept here need not be cached by the store, too.
-        self._store = store.past_cache() if keep and isinstance(store, Caching) else store
+        self._store = store.past_cache() if keep and isinstance(store, CachingStore) else store
         self._writes: asyncio.Queue[_Write | BaseException | None] = asyncio.Queue(_WRITES - 1)
         self._under_way: set[asyncio.Task[ChunkInfo] | asyncio.Task[None]] = set()
         self._is_begun = self._is_closed = False

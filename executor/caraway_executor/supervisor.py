@@ -12,17 +12,17 @@ from caraway_core import exiting, ray_nodes, ready_pipe, tasks
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.fleet import Description
-from caraway_core.protocols.wire import Standing
-from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
+from caraway_core.protocols.wire import ActorStatus
+from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address
 from caraway_core.suspects import End
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor import ceilings
-from caraway_executor.actor import ENDING, ActorFailedError, Keeper
+from caraway_executor.actor import ENDING, ActorFailedError, ActorKeeper
 from caraway_executor.calm import AfterStop
 from caraway_executor.ceilings import Ceiling
 from caraway_executor.endings import Ending
-from caraway_executor.probes import Seen
+from caraway_executor.probes import ActorAnswer
 from caraway_executor.usage import wanted_s
 
 logger = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Supervisor:
         self._drain_timeout_s = drain_timeout_s
         self._ready_fd = ready_fd
         self._stopping = asyncio.Event()
-        self._keeper = Keeper(identity.executor_id)
+        self._keeper = ActorKeeper(identity.executor_id)
         self._ending = Ending(files.with_name(ENDING))
         self._ceiling: Ceiling | None = None
         self._after_stop = AfterStop(_CALM_S, _CALM_CORES)
@@ -74,7 +74,7 @@ class Supervisor:
         self.bound_end: Callable[[float], object] = lambda _within_s: None
         """Ends the process after a time limit; does nothing if the process is not ours to end."""
         self.metrics: Address | None = None
-        self.seen = Seen()
+        self.seen = ActorAnswer()
 
     async def run(self) -> None:
         """Serve until a signal, and rejoin the cluster whenever it was lost.
@@ -125,7 +125,7 @@ class Supervisor:
     async def _live(self) -> None:
         """Join the cluster and serve until stopped or lost."""
         logger.info("executor joining", extra={"head": str(self._node_options.head)})
-        node = await self._unless_stopped(Node.start(self._node_options))
+        node = await self._unless_stopped(RayNode.start(self._node_options))
         if node is None:
             return
         try:
@@ -139,7 +139,7 @@ class Supervisor:
             self.seen.standing = None
             await self._leave(node)
 
-    async def _serve(self, node: Node) -> None:
+    async def _serve(self, node: RayNode) -> None:
         described = await asyncio.to_thread(
             self._keeper.deploy, self._identity, self._engine, self._files, _DEPLOY_S
         )
@@ -157,7 +157,7 @@ class Supervisor:
             self.bound_end(_ALONE_S if self._is_alone else _END_S)
         await asyncio.to_thread(self._keeper.end)
 
-    async def _watch(self, node: Node) -> None:
+    async def _watch(self, node: RayNode) -> None:
         """Poll the actor until the executor must stop.
 
         Raises:
@@ -183,7 +183,7 @@ class Supervisor:
         finally:
             ended.cancel()
 
-    def _note(self, standing: Standing) -> None:
+    def _note(self, standing: ActorStatus) -> None:
         self.seen.standing = standing
         if self._ceiling is not None and standing.pid:
             self._ceiling.follow(standing.pid)
@@ -193,7 +193,7 @@ class Supervisor:
             if standing.refusal:
                 logger.error("refused by a scheduler", extra={"reason": standing.refusal})
 
-    def _look_at_rest(self, ceiling: Ceiling, standing: Standing) -> None:
+    def _look_at_rest(self, ceiling: Ceiling, standing: ActorStatus) -> None:
         """End an actor that keeps computing after its work was cancelled or finished."""
         if self._after_stop.look(
             standing.pid,
@@ -222,7 +222,7 @@ class Supervisor:
         else:
             logger.warning("running work is cancelled", extra={"after_s": self._drain_timeout_s})
 
-    async def _leave(self, node: Node) -> None:
+    async def _leave(self, node: RayNode) -> None:
         try:
             await asyncio.wait_for(asyncio.to_thread(self._keeper.leave), _LEAVE_S)
         except TimeoutError:

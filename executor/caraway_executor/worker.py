@@ -16,13 +16,13 @@ from caraway_core.errors import QueryCancelledError, ShuttingDownError
 from caraway_core.ids import QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import (
+    AnswerPage,
     Description,
     OwnFile,
-    Page,
     Pinned,
-    Report,
     TableCatalog,
     Task,
+    TaskReport,
     TaskTable,
 )
 from caraway_core.tables import StoredTable
@@ -32,7 +32,7 @@ from caraway_executor.collecting import PlainStream, collect
 from caraway_executor.cursors import Cursors
 from caraway_executor.host_files import HostFiles
 from caraway_executor.places import Places
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 
 _Result = TypeVar("_Result")
 
@@ -52,7 +52,7 @@ class Worker:
     ) -> None:
         self._identity = replace(identity, incarnation=uuid.uuid4().hex)
         self._files = files or HostFiles(None, clock)
-        self._room = Room(settings.memory_limit_bytes)
+        self._room = TaskMemory(settings.memory_limit_bytes)
         self._catalogs = Catalogs(settings, clock, self._files, self._room, identity.executor_id)
         self._places = Places(max(1, settings.target_partitions))
         self._cursors = Cursors(clock)
@@ -131,7 +131,7 @@ class Worker:
 
     async def open(
         self, query_id: QueryId, statement: Statement, origin: str, call: str = ""
-    ) -> Page:
+    ) -> AnswerPage:
         """Run a whole statement and return its first page; `call` names it for cancellation.
 
         Raises:
@@ -141,21 +141,23 @@ class Worker:
         call = call or query_id
         return await self._work(call, origin, self._open(call, query_id, statement, origin))
 
-    async def open_task(self, task: Task, inputs: Sequence[TaskTable], call: str = "") -> Page:
+    async def open_task(
+        self, task: Task, inputs: Sequence[TaskTable], call: str = ""
+    ) -> AnswerPage:
         """Run a task and return the first page of its rows. Raises the same as `open`."""
         call = call or task.query_id
         return await self._work(call, task.catalog, self._open_task(call, task, inputs))
 
     async def run(
         self, task: Task, inputs: Sequence[TaskTable], call: str = ""
-    ) -> tuple[Report, tuple[pa.Table, ...]]:
+    ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
         """Run a task and return its rows: one table, or one for each hash partition.
 
         Raises the same as `open`.
         """
         return await self._work(call or task.query_id, task.catalog, self._run(task, inputs))
 
-    async def next(self, cursor: str) -> Page:
+    async def next(self, cursor: str) -> AnswerPage:
         """Return the next page of an open result.
 
         Raises:
@@ -203,11 +205,13 @@ class Worker:
     ) -> int:
         return await self._catalogs.executor(origin).load(table, spec, log, pieces)
 
-    async def _open(self, call: str, query_id: QueryId, statement: Statement, origin: str) -> Page:
+    async def _open(
+        self, call: str, query_id: QueryId, statement: Statement, origin: str
+    ) -> AnswerPage:
         stream = await self._catalogs.executor(origin).execute(query_id, statement)
         return await self._first_page(call, origin, stream)
 
-    async def _open_task(self, call: str, task: Task, inputs: Sequence[TaskTable]) -> Page:
+    async def _open_task(self, call: str, task: Task, inputs: Sequence[TaskTable]) -> AnswerPage:
         async with self._places.place(in_background=task.in_background):
             stream = await self._catalogs.executor(task.catalog).run(task, inputs)
             if task.store is None:
@@ -216,7 +220,7 @@ class Worker:
 
     async def _run(
         self, task: Task, inputs: Sequence[TaskTable]
-    ) -> tuple[Report, tuple[pa.Table, ...]]:
+    ) -> tuple[TaskReport, tuple[pa.Table, ...]]:
         async with self._places.place(in_background=task.in_background):
             began_s = time.monotonic()
             stream = await self._catalogs.executor(task.catalog).run(task, inputs)
@@ -226,9 +230,9 @@ class Worker:
             finally:
                 await stream.aclose()
         sizes = tuple((table.num_rows, table.nbytes) for table in tables)
-        return Report(sizes, (time.monotonic() - began_s) * 1000), tables
+        return TaskReport(sizes, (time.monotonic() - began_s) * 1000), tables
 
-    async def _first_page(self, call: str, origin: str, stream: BatchStream) -> Page:
+    async def _first_page(self, call: str, origin: str, stream: BatchStream) -> AnswerPage:
         page = await self._cursors.open(call, origin, stream)
         return replace(
             page,

@@ -30,7 +30,7 @@ _FULL = re.compile(r"\b507 |InsufficientStorage|StorageFull|QuotaExceeded|quotaE
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class StoreTrouble:
     """Why a store did not do what it was asked for, without secrets."""
 
     type: DatasetErrorType
@@ -78,15 +78,17 @@ def is_full(exc: Exception) -> bool:
     return _FULL.search(str(exc)) is not None
 
 
-def trouble(where: str, exc: Exception) -> Trouble:
+def trouble(where: str, exc: Exception) -> StoreTrouble:
     """Word an exception of the client: its own texts may hold signed URLs."""
     text = str(exc)
     status = _STATUS.search(text)
     said = f" ({status.group().strip()})" if status else ""
     if isinstance(exc, _DENIED) or (status and status[1] in ("401", "403")):
-        return Trouble("auth", f"'{where}' is refused{said}; check the credentials")
+        return StoreTrouble("auth", f"'{where}' is refused{said}; check the credentials")
     if isinstance(exc, _MISSING) or _NO_BUCKET.search(text):
-        return Trouble("not_found", f"'{where}' is not there{said}; check the bucket and the path")
-    return Trouble(
+        return StoreTrouble(
+            "not_found", f"'{where}' is not there{said}; check the bucket and the path"
+        )
+    return StoreTrouble(
         "unavailable", f"'{where}' cannot be reached{said}; check endpoint, region and network"
     )

@@ -7,7 +7,7 @@ from typing import Literal
 from caraway_core.manifest import Manifest
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.engines import EngineReport
-from caraway_core.signatures import Gate
+from caraway_core.signatures import SignatureGate
 from caraway_scheduler import readiness
 from caraway_scheduler.acceleration.changes.ingesting import Ingest
 from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
@@ -22,7 +22,7 @@ from caraway_scheduler.membership import Membership
 from caraway_scheduler.queries.service import QueryService
 from caraway_serving.access import Keyring
 from caraway_serving.limits import InForce
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 
 ConnectionStatus = Literal["Ready", "Initializing", "Disabled", "Error"]
 
@@ -42,10 +42,10 @@ class Operating:
 
     membership: Membership
     token: str = field(repr=False)
-    gate: Gate = field(init=False, repr=False, compare=False)
+    gate: SignatureGate = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gate", Gate(self.token))
+        object.__setattr__(self, "gate", SignatureGate(self.token))
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Services:
     queries: QueryService
     dispatch: Dispatch
     history: TaskHistory
-    tallies: Tallies
+    tallies: ApiTallies
     keyring: Keyring | None = None
     is_scheduler: bool = False
     max_body_bytes: int = 128 * 1024 * 1024

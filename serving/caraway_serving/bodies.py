@@ -8,7 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from caraway_core import strict_json
 from caraway_serving import compression, scopes
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 from caraway_serving.room import FREE_BYTES, Lease
 
 _CHUNK_TIMEOUT_S = 30.0
@@ -29,7 +29,7 @@ async def read(
     """
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding and encoding not in compression.DECODED:
-        raise RefusedError(
+        raise RefusedRequestError(
             415,
             f"bodies with Content-Encoding '{encoding[:100]}' are not read; known: "
             f"{', '.join(compression.DECODED)}",
@@ -52,11 +52,11 @@ def json(body: bytes, hint: str = "") -> Any:
         return strict_json.parse(body)
     except ValueError as exc:
         ending = f"; {hint}" if hint else ""
-        raise RefusedError(400, f"the request body is not JSON: {exc}{ending}") from exc
+        raise RefusedRequestError(400, f"the request body is not JSON: {exc}{ending}") from exc
 
 
-def too_large(limit_bytes: int) -> RefusedError:
-    return RefusedError(
+def too_large(limit_bytes: int) -> RefusedRequestError:
+    return RefusedRequestError(
         413, f"the request body is larger than {limit_bytes} bytes; send it in smaller parts"
     )
 
@@ -87,7 +87,7 @@ async def _received(
             await lease.grow(more)
             room += more
         if time.monotonic() - begun > _GRACE_S + size / _LEAST_BYTES_PER_S:
-            raise RefusedError(
+            raise RefusedRequestError(
                 408,
                 f"the request body arrives too slowly: {size} bytes so far; send at least "
                 f"{_LEAST_BYTES_PER_S} bytes a second",
@@ -102,7 +102,7 @@ async def _chunk(request: Request, size: int, timeout_s: float) -> tuple[bytes, 
             async with asyncio.timeout(timeout_s):
                 message = await request.receive()
         except TimeoutError:
-            raise RefusedError(
+            raise RefusedRequestError(
                 408, f"the request body stopped arriving after {size} bytes; send all of it"
             ) from None
     if message["type"] == "http.disconnect":
@@ -125,8 +125,8 @@ async def _decompressed(body: bytes, encoding: str, limit_bytes: int, lease: Lea
                 more = min(max(size, FREE_BYTES), limit_bytes)
                 await lease.grow(more)
                 room += more
-    except compression.DamagedError:
-        raise RefusedError(
+    except compression.DamagedBodyError:
+        raise RefusedRequestError(
             400, f"the request body is not {encoding}, as its Content-Encoding says"
         ) from None
     return b"".join(parts)

@@ -46,7 +46,7 @@ _MOST_FRAMES = 1_000
 _LARGEST_WINDOW = 8 * 1024 * 1024
 
 
-class DamagedError(Exception):
+class DamagedBodyError(Exception):
     """A body is not what its encoding says."""
 
 
@@ -75,12 +75,12 @@ def _inflated(body: bytes, encoding: str) -> Iterator[bytes]:
                 if part:
                     yield part
                 elif not rest and not reader.eof:
-                    raise DamagedError("it ends too early")
+                    raise DamagedBodyError("it ends too early")
         except zlib.error as exc:
-            raise DamagedError(str(exc)) from exc
+            raise DamagedBodyError(str(exc)) from exc
         # Several gzip files in a row are one.
         rest = reader.unused_data if encoding == "gzip" else b""
-    raise DamagedError("it has too many parts")
+    raise DamagedBodyError("it has too many parts")
 
 
 def _unzstd(body: bytes) -> Iterator[bytes]:
@@ -94,12 +94,12 @@ def _unzstd(body: bytes) -> Iterator[bytes]:
             # It returns all that a slice stands for, which may be 32,000 times as long.
             while not reader.eof:
                 if not rest:
-                    raise DamagedError("it ends too early")
+                    raise DamagedBodyError("it ends too early")
                 part = reader.decompress(rest[:_SLICE_BYTES])
                 rest = rest[_SLICE_BYTES:]
                 if part:
                     yield part
         except zstandard.ZstdError as exc:
-            raise DamagedError(str(exc)) from exc
+            raise DamagedBodyError(str(exc)) from exc
         rest = memoryview(reader.unused_data + bytes(rest)) if reader.unused_data else rest
-    raise DamagedError("it has too many parts")
+    raise DamagedBodyError("it has too many parts")

@@ -6,25 +6,25 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from caraway_core import outcomes
 from caraway_core.errors import CarawayError
-from caraway_core.outcomes import Kind
+from caraway_core.outcomes import FailureKind
 
-STATUS: Mapping[Kind, int] = {
-    Kind.INVALID: 400,
-    Kind.FORBIDDEN: 403,
-    Kind.NOT_FOUND: 404,
-    Kind.CONFLICT: 422,
-    Kind.TIMED_OUT: 504,
-    Kind.CANCELLED: 499,
-    Kind.OVERLOADED: 429,
-    Kind.UNAVAILABLE: 503,
-    Kind.FULL: 507,
-    Kind.INTERNAL: 500,
+STATUS: Mapping[FailureKind, int] = {
+    FailureKind.INVALID: 400,
+    FailureKind.FORBIDDEN: 403,
+    FailureKind.NOT_FOUND: 404,
+    FailureKind.CONFLICT: 422,
+    FailureKind.TIMED_OUT: 504,
+    FailureKind.CANCELLED: 499,
+    FailureKind.OVERLOADED: 429,
+    FailureKind.UNAVAILABLE: 503,
+    FailureKind.FULL: 507,
+    FailureKind.INTERNAL: 500,
 }
 CLIENT_GONE = Response(status_code=499)
 """Nobody reads it; the metrics count it."""
 
 
-class RefusedError(Exception):
+class RefusedRequestError(Exception):
     """A request that is refused before it becomes work; `status` is the HTTP answer."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
@@ -34,20 +34,20 @@ class RefusedError(Exception):
         self.headers = dict(headers or {})
 
 
-Failure = CarawayError | RefusedError
+Failure = CarawayError | RefusedRequestError
 Answer = Callable[[Failure], Response]
 
 
 def status(exc: Failure) -> int:
-    return exc.status if isinstance(exc, RefusedError) else STATUS[outcomes.of(exc).kind]
+    return exc.status if isinstance(exc, RefusedRequestError) else STATUS[outcomes.of(exc).kind]
 
 
 def words(exc: Failure) -> str:
-    return exc.message if isinstance(exc, RefusedError) else outcomes.words(exc)
+    return exc.message if isinstance(exc, RefusedRequestError) else outcomes.words(exc)
 
 
 def headers(exc: Failure) -> dict[str, str]:
-    if isinstance(exc, RefusedError):
+    if isinstance(exc, RefusedRequestError):
         return exc.headers
     wait_s = outcomes.retry_after_s(exc)
     return {} if wait_s is None else {"retry-after": str(wait_s)}

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from caraway_serving import errors, scopes
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ class ErrorShapes:
             return errors.as_error
         return errors.as_message if path.startswith(self.as_message) else errors.as_text
 
-    def answer(self, path: str, exc: RefusedError) -> Response:
+    def answer(self, path: str, exc: RefusedRequestError) -> Response:
         """Answer a refusal in the shape of the route."""
         return self.of(path)(exc)
 
@@ -83,4 +83,4 @@ async def _failed(request: Request, exc: Exception) -> Response:
 
 def _worded(request: Request, status: int, message: str) -> Response:
     shapes = cast(ErrorShapes, request.app.state.error_shapes)
-    return shapes.answer(request.url.path, RefusedError(status, message))
+    return shapes.answer(request.url.path, RefusedRequestError(status, message))

@@ -15,7 +15,7 @@ _OTHERS = frozenset({"apps", "replicas", "pods", "users", "resources"})
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """What a runtime may do, as all its schedulers together; None is unlimited."""
 
     api_rps: int | None = None
@@ -28,13 +28,13 @@ _OURS = ("api_rps", "request_timeout_secs", "sql_query_timeout_secs", "sql_concu
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    limits: Limits
+class ParsedLimits:
+    limits: RequestLimits
     unknown: tuple[str, ...] = ()
     """Keys that mean nothing here; a newer service may send more of them."""
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedLimits:
     """Read the limits object of the management API, as JSON or YAML.
 
     Raises:
@@ -50,7 +50,7 @@ def parse(text: str) -> Parsed:
         raise ValueError("it holds no object; write for example {api_rps: 100}")
     wanted = {name: _limit(name, found[name]) for name in _OURS if found.get(name) is not None}
     unknown = sorted(str(name) for name in found if name not in _OTHERS and name not in _OURS)
-    return Parsed(Limits(**wanted), tuple(unknown))
+    return ParsedLimits(RequestLimits(**wanted), tuple(unknown))
 
 
 def _limit(name: str, value: object) -> int | None:

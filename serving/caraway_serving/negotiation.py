@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from caraway_engine.formats import Format
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 Coding = Literal["identity", "gzip", "zstd"]
 _VENDOR = re.compile(r"application/vnd\.[a-z0-9.\-]+\.sql\.v1\+json")
@@ -59,7 +59,9 @@ def representation(accept: str | None, known: Mapping[str, Format] = MEDIA_TYPES
     for name, q in ranked:
         if q > 0 and (choice := _choice(name, refused, known)):
             return choice
-    raise RefusedError(406, f"none of '{accept}' can be sent; Accept one of: {', '.join(known)}")
+    raise RefusedRequestError(
+        406, f"none of '{accept}' can be sent; Accept one of: {', '.join(known)}"
+    )
 
 
 def coding(accept_encoding: str | None) -> Coding:

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 FREE_BYTES = 64 * 1024
 """Bodies up to this size are not counted: the number of connections bounds them."""
@@ -11,7 +11,7 @@ _WAIT_S = 5.0
 _RETRY_AFTER_S = 2
 
 
-class Room:
+class BodyMemory:
     """Bytes that bodies may take; who comes first is served first."""
 
     def __init__(self, capacity_bytes: int, wait_s: float = _WAIT_S) -> None:
@@ -37,7 +37,7 @@ class Room:
         except BaseException as exc:
             self._withdraw(size, turn)
             if isinstance(exc, TimeoutError):
-                raise RefusedError(
+                raise RefusedRequestError(
                     503,
                     "the bodies of other requests take all the memory that there is for them; "
                     "send the request again, or raise runtime.http.max_body_memory",
@@ -72,7 +72,7 @@ class Room:
 class Lease:
     """The room that one request has taken; it is given back when the request has ended."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: BodyMemory) -> None:
         self._room = room
         self._size = 0
 

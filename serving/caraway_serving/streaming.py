@@ -28,7 +28,7 @@ def is_small(batches: list[pa.RecordBatch] | tuple[pa.RecordBatch, ...]) -> bool
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AnswerForm:
     """How an answer looks on the wire, and who counts its bytes."""
 
     content_type: str
@@ -40,7 +40,7 @@ class Form:
 class BodySender:
     """Sends one answer with status 200, whole or row by row."""
 
-    def __init__(self, form: Form, send: Send) -> None:
+    def __init__(self, form: AnswerForm, send: Send) -> None:
         self._form = form
         self._send = send
         self._headers = dict(form.headers)

@@ -5,7 +5,7 @@ from collections import defaultdict
 from caraway_core.durations import Durations, Labels
 
 
-class Tallies:
+class ApiTallies:
     """Everything that the API and the query service count."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from caraway_cluster import head
 from caraway_core.backoff import Delays
 from caraway_core.errors import CarawayError
-from caraway_core.ray_nodes import GcsStore, Node, NodeFailedError, NodeOptions
+from caraway_core.ray_nodes import GcsStore, NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import Address, HeadOptions
 
 
@@ -86,7 +86,7 @@ async def test_a_head_that_ends_with_its_redis_starts_again_in_the_same_process(
         waited += 1
 
     monkeypatch.setattr(head, "_DELAYS", Delays(0, 0))
-    monkeypatch.setattr(Node, "start", start)
+    monkeypatch.setattr(RayNode, "start", start)
     monkeypatch.setattr(GcsStore, "require", require)
 
     await head._serve(*options(tmp_path, GcsStore("redis.test:6379")))
@@ -101,7 +101,7 @@ async def test_a_head_without_a_redis_ends_with_its_node(
     async def start(_: NodeOptions) -> FakeNode:
         return FakeNode(1)
 
-    monkeypatch.setattr(Node, "start", start)
+    monkeypatch.setattr(RayNode, "start", start)
 
     with pytest.raises(NodeFailedError, match="exit code 1"):
         await head._serve(*options(tmp_path, None))

@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core import errors, outcomes
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.outcomes import Kind, Outcome
+from caraway_core.outcomes import FailureKind, FailureOutcome
 
 PACKAGES = ("caraway_core", "caraway_engine", "caraway_plugins", "caraway_scheduler",
             "caraway_executor", "caraway_cluster")  # fmt: skip
@@ -55,22 +55,22 @@ def test_every_class_of_other_packages_has_a_kind() -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "retry_after_s"),
     [
-        (errors.InvalidQueryError("x"), Kind.INVALID, None),
-        (errors.ParametersError("x"), Kind.INVALID, None),
-        (errors.StateAwayError("x", 7), Kind.UNAVAILABLE, 7),
-        (errors.OverloadedError("x", 5), Kind.OVERLOADED, 5),
-        (errors.ExecutorLostError(ExecutorId("e"), "gone"), Kind.UNAVAILABLE, 2),
-        (errors.StateFullError("x"), Kind.FULL, 10),
-        (errors.StateUnsureError("x", 3), Kind.UNAVAILABLE, 3),
-        (errors.DatasetDamagedError(TableName("t")), Kind.UNAVAILABLE, 5),
-        (errors.DiskFullError("x"), Kind.FULL, 10),
-        (errors.ResultStoreError("x"), Kind.INTERNAL, None),
-        (errors.ResultStoreAwayError("x"), Kind.UNAVAILABLE, 5),
-        (errors.DamagedChunkError("x"), Kind.INTERNAL, None),
-        (errors.CarawayError("x"), Kind.INTERNAL, None),
+        (errors.InvalidQueryError("x"), FailureKind.INVALID, None),
+        (errors.ParametersError("x"), FailureKind.INVALID, None),
+        (errors.StateAwayError("x", 7), FailureKind.UNAVAILABLE, 7),
+        (errors.OverloadedError("x", 5), FailureKind.OVERLOADED, 5),
+        (errors.ExecutorLostError(ExecutorId("e"), "gone"), FailureKind.UNAVAILABLE, 2),
+        (errors.StateFullError("x"), FailureKind.FULL, 10),
+        (errors.StateUnsureError("x", 3), FailureKind.UNAVAILABLE, 3),
+        (errors.DatasetDamagedError(TableName("t")), FailureKind.UNAVAILABLE, 5),
+        (errors.DiskFullError("x"), FailureKind.FULL, 10),
+        (errors.ResultStoreError("x"), FailureKind.INTERNAL, None),
+        (errors.ResultStoreAwayError("x"), FailureKind.UNAVAILABLE, 5),
+        (errors.DamagedChunkError("x"), FailureKind.INTERNAL, None),
+        (errors.CarawayError("x"), FailureKind.INTERNAL, None),
     ],
 )
-def test_rows(error: errors.CarawayError, kind: Kind, retry_after_s: int | None) -> None:
+def test_rows(error: errors.CarawayError, kind: FailureKind, retry_after_s: int | None) -> None:
     assert outcomes.of(error).kind is kind
     assert outcomes.retry_after_s(error) == retry_after_s
 
@@ -93,8 +93,8 @@ def test_class_without_a_row_has_that_of_its_nearest_base() -> None:
     class OfThisTestError(errors.StateAwayError):
         pass
 
-    assert outcomes.of(OfThisTestError("x", 3)).kind is Kind.UNAVAILABLE
+    assert outcomes.of(OfThisTestError("x", 3)).kind is FailureKind.UNAVAILABLE
 
 
-def _row(kind: type[errors.CarawayError]) -> Outcome:
+def _row(kind: type[errors.CarawayError]) -> FailureOutcome:
     return next(outcomes.TABLE[each] for each in kind.__mro__ if each in outcomes.TABLE)

@@ -17,9 +17,9 @@ from caraway_core import ray_nodes
 from caraway_core.errors import CarawayError
 from caraway_core.ray_nodes import (
     GcsStore,
-    Node,
     NodeFailedError,
     NodeOptions,
+    RayNode,
     options,
     sessions,
     start_hook,
@@ -139,7 +139,7 @@ def test_node_joins_and_leaves_nothing_when_it_stops(tmp_path: Path) -> None:
     ray_nodes.make_token(tmp_path / "token")
 
     async def run() -> int:
-        node = await Node.start(head(tmp_path))
+        node = await RayNode.start(head(tmp_path))
         await node.stop()
         return node.pid
 
@@ -173,7 +173,7 @@ def test_node_joins_however_long_its_agents_take(
     os.mkfifo(held / "gate")
 
     async def run() -> None:
-        node = await Node.start(head(tmp_path))
+        node = await RayNode.start(head(tmp_path))
         try:
             await asyncio.to_thread(
                 until, lambda: len([*held.glob("*-waits")]) == 2, "both agents were started", 60
@@ -190,7 +190,7 @@ def test_agent_for_runtime_environments_listens_on_the_port_that_is_held(tmp_pat
     ray_nodes.make_token(tmp_path / "token")
 
     async def run() -> None:
-        node = await Node.start(head(tmp_path))
+        node = await RayNode.start(head(tmp_path))
         try:
             at = (HEAD.host, node._agent_port.getsockname()[1])
             await asyncio.to_thread(until, lambda: listens(*at), "the agent listens", 60)
@@ -227,7 +227,7 @@ def test_node_that_ray_gives_up_as_slow_is_started_again(
     ))  # fmt: skip
 
     async def run() -> None:
-        node = await Node.start(head(tmp_path))
+        node = await RayNode.start(head(tmp_path))
         await node.stop()
 
     asyncio.run(run())
@@ -241,7 +241,7 @@ def test_password_of_the_redis_is_on_no_command_line(tmp_path: Path) -> None:
     ray_nodes.make_token(tmp_path / "token")
 
     async def run(url: str) -> list[str]:
-        node = await Node.start(head(tmp_path, store=GcsStore.parse(url)))
+        node = await RayNode.start(head(tmp_path, store=GcsStore.parse(url)))
         try:
             return processes.command_lines()
         finally:
@@ -265,7 +265,7 @@ def test_node_that_cannot_start_says_what_ray_said(tmp_path: Path) -> None:
     ray_nodes.make_token(tmp_path / "token")
     broken = head(tmp_path, worker_ports=(5, 4))
     with pytest.raises(NodeFailedError, match="the Ray node ended"):
-        asyncio.run(Node.start(broken))
+        asyncio.run(RayNode.start(broken))
 
 
 @pytest.mark.full

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from caraway_core import tasks
-from caraway_core.ray_nodes import Node
+from caraway_core.ray_nodes import RayNode
 
 WAIT_S = 20.0
 _PRINTS = "print('x' * 300_000); print('Ray runtime started.'); print('y' * 300_000)"
 
 
-async def printing(folder: Path) -> Node:
+async def printing(folder: Path) -> RayNode:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _PRINTS, stdout=asyncio.subprocess.PIPE
     )
-    return Node(process, folder, socket.socket())
+    return RayNode(process, folder, socket.socket())
 
 
-async def ended(node: Node) -> None:
+async def ended(node: RayNode) -> None:
     async with asyncio.timeout(WAIT_S):
         await node._is_up.wait()
         assert await node.wait() == 0

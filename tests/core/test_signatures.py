@@ -3,14 +3,14 @@
 import pytest
 
 from caraway_core import signatures
-from caraway_core.signatures import WINDOW_S, Gate, Refused
+from caraway_core.signatures import WINDOW_S, Refused, SignatureGate
 from tests.kit.clocks import Clock
 
 TOKEN, PATH = "tok-en", "/internal/executors/a%20b/drain?x=1"
 
 
-def gate(now: float = 1_000_000.0) -> Gate:
-    return Gate(TOKEN, lambda: now)
+def gate(now: float = 1_000_000.0) -> SignatureGate:
+    return SignatureGate(TOKEN, lambda: now)
 
 
 def signed(method: str = "POST", path: str = PATH, token: str = TOKEN, at: float = 1e6) -> str:
@@ -63,7 +63,7 @@ def test_a_person_may_send_the_token() -> None:
 @pytest.mark.parametrize("skew_s", [-WINDOW_S, 0.0, WINDOW_S])
 def test_a_change_is_taken_once_for_as_long_as_its_signature_is_good(skew_s: float) -> None:
     clock = Clock(1e6)
-    door = Gate(TOKEN, clock)
+    door = SignatureGate(TOKEN, clock)
     change = signed(at=1e6 + skew_s)
     assert door.check(change, "POST", PATH) is None
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caraway_core.errors import StatementRefusedError
-from caraway_core.suspects import REFUSED_S, End, Suspect, Suspects, Turns, key
+from caraway_core.suspects import REFUSED_S, End, Suspect, Suspects, SuspectTurns, key
 from tests.kit.clocks import Clock
 
 MEMORY = End("memory", "it used 1.4 GiB where 1 GiB is allowed")
@@ -139,7 +139,7 @@ def test_nobody_is_refused_for_less_than_two_ends(ends: list[set[str]]) -> None:
 
 async def test_suspects_take_turns_and_others_do_not_wait() -> None:
     suspects = Suspects(Clock())
-    turns = Turns(suspects)
+    turns = SuspectTurns(suspects)
     suspects.ended(["a", "b"], CRASH)
     over = await turns.take("a")
     waiting = asyncio.create_task(turns.take("b"))
@@ -152,7 +152,7 @@ async def test_suspects_take_turns_and_others_do_not_wait() -> None:
 
 async def test_a_statement_that_is_refused_while_it_waits_gets_no_turn() -> None:
     suspects = Suspects(Clock())
-    turns = Turns(suspects)
+    turns = SuspectTurns(suspects)
     suspects.ended(["a", "b"], CRASH)
     over = await turns.take("a")
     again, other = asyncio.create_task(turns.take("a")), asyncio.create_task(turns.take("b"))
@@ -166,7 +166,7 @@ async def test_a_statement_that_is_refused_while_it_waits_gets_no_turn() -> None
 
 async def test_a_turn_passes_on_when_its_statement_runs_for_long() -> None:
     suspects = Suspects(Clock())
-    turns = Turns(suspects, longest_s=0.01)
+    turns = SuspectTurns(suspects, longest_s=0.01)
     suspects.ended(["a", "b"], CRASH)
     first = await turns.take("a")
     second = await turns.take("b")
@@ -178,7 +178,7 @@ async def test_a_turn_passes_on_when_its_statement_runs_for_long() -> None:
 
 async def test_a_cancelled_wait_leaves_the_turn_to_others() -> None:
     suspects = Suspects(Clock())
-    turns = Turns(suspects)
+    turns = SuspectTurns(suspects)
     suspects.ended(["a", "b", "c"], CRASH)
     over = await turns.take("a")
     waiting = asyncio.create_task(turns.take("b"))

@@ -8,7 +8,7 @@ import pytest
 
 from caraway_core.errors import ExecutionError, QueryCancelledError, ShuttingDownError
 from caraway_core.ids import new_query_id
-from caraway_core.protocols.fleet import Page
+from caraway_core.protocols.fleet import AnswerPage
 from caraway_executor.cursors import Cursors
 from tests.kit.clocks import Clock
 from tests.kit.storing import Rows
@@ -18,7 +18,7 @@ def numbers(start: int, count: int = 10) -> pa.RecordBatch:
     return pa.record_batch({"n": pa.array(range(start, start + count), pa.int64())})
 
 
-def rows(page: Page) -> list[int]:
+def rows(page: AnswerPage) -> list[int]:
     return [n for batch in page.batches for n in batch["n"].to_pylist()]
 
 

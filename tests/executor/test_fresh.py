@@ -10,11 +10,11 @@ from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.storing import answer_schema
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.stored import Wanted
+from caraway_engine.stored import MissingChunks
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.fresh import FreshChunks
 from caraway_executor.local import LocalExecutor
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 from tests.kit.deadlines import eventually
 from tests.kit.engine import snapshot
@@ -49,7 +49,7 @@ async def test_rows_that_were_stored_here_are_not_read_again(tmp_path: Path) -> 
 
 async def test_rows_that_nobody_comes_for_are_let_go(tmp_path: Path) -> None:
     spec = await stored(tmp_path, NUMBERS, 2)
-    room = Room()
+    room = TaskMemory()
     kept = KeptChunks(Stores(), room)
     kept._fresh = FreshChunks(held_s=0.01)
     for chunk in spec.chunks:
@@ -66,7 +66,7 @@ async def test_rows_that_nobody_comes_for_are_let_go(tmp_path: Path) -> None:
 async def test_rows_that_were_made_give_way_to_those_of_tasks(tmp_path: Path) -> None:
     spec = await stored(tmp_path, NUMBERS, 2)
     size_bytes = spec.chunks[0].size_bytes
-    room = Room(size_bytes * 3)
+    room = TaskMemory(size_bytes * 3)
     kept = KeptChunks(Stores(), room)
     for chunk in spec.chunks:
         kept.keep("made", chunk, NUMBERS.to_batches())
@@ -86,7 +86,7 @@ async def test_rows_that_were_made_give_way_to_what_is_wanted(tmp_path: Path) ->
     other = pa.table({"k": pa.array(range(1000, 2000)), "g": NUMBERS["g"]})
     made = await stored(tmp_path, other, 2, key="made")
     total = sum(each.size_bytes for each in spec.chunks)
-    room = Room(total * 5 // 4)
+    room = TaskMemory(total * 5 // 4)
     kept = KeptChunks(Stores(), room)
     kept.keep("t", spec.chunks[0], NUMBERS.slice(0, 500).to_batches())
     for chunk in made.chunks:
@@ -94,7 +94,7 @@ async def test_rows_that_were_made_give_way_to_what_is_wanted(tmp_path: Path) ->
     assert kept.held(made.chunks[0]) is not None
     assert kept.held(made.chunks[1]) is None, "it does not fit, and is read when it is wanted"
 
-    chunks = await kept.bring([Wanted(T, spec, spec.chunks)])
+    chunks = await kept.bring([MissingChunks(T, spec, spec.chunks)])
 
     assert len({id(each) for each in chunks}) == 2
     assert room.taken_bytes == total

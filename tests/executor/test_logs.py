@@ -17,11 +17,11 @@ from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions import naming
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import Keys, Lookup, StoredTable, TableSpec
-from caraway_engine.stored import ChunksAwayError, Version, Wanted
+from caraway_core.tables import Keys, LookupColumns, StoredTable, TableSpec
+from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.local import LocalExecutor
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 from tests.executor.test_stored_tables import executor
 from tests.kit.changes import bucketed, logged, offset
@@ -31,7 +31,7 @@ from tests.kit.fragments import task
 from tests.kit.stored import path_of, stored
 
 T = TableName("t")
-KEYS = Keys(("k",), "refuse", (Lookup(("g",)),))
+KEYS = Keys(("k",), "refuse", (LookupColumns(("g",)),))
 NUMBERS = pa.table({"k": pa.array(range(1000)), "g": pa.array([n % 7 for n in range(1000)])})
 SCHEMAS = {"t": NUMBERS.schema, "m": pa.schema([("k", pa.int64())])}
 SUM = "SELECT count(*) AS n, sum(k) AS k, sum(g) AS g FROM t"
@@ -230,7 +230,7 @@ async def test_rows_with_one_key_are_refused(tmp_path: Path) -> None:
     other = await stored(tmp_path, pa.table({"k": [5, 5], "g": ["a", None]}), 2, "other")
     with pytest.raises(ExecutionError, match="with other values"):
         await local.load(T, replace(other, keys=Keys(("k",), "same")))
-    unique = Keys(("k",), "first", (Lookup(("g",), True),))
+    unique = Keys(("k",), "first", (LookupColumns(("g",), True),))
     assert await local.load(T, replace(spec, keys=unique)) == 2
     twice = await stored(tmp_path, pa.table({"k": [5, 6], "g": ["a", "a"]}), 2, "twice")
     with pytest.raises(ExecutionError, match=r"\(g\) = 'a' is duplicated .* `unique`"):
@@ -329,9 +329,11 @@ async def test_partitions_that_others_have_by_now_are_let_go(tmp_path: Path) -> 
     now_s = 0.0
     spec = await bucketed(tmp_path, NUMBERS, 4, "k", KEYS)
     log = tuple(await entries(tmp_path, spec, 2))
-    chunks = KeptChunks(Stores(), Room())
-    version = Version(T, spec, 2, lambda: now_s)
-    held = await chunks.bring([Wanted(T, spec, (*spec.chunks, *(each.chunk for each in log)))])
+    chunks = KeptChunks(Stores(), TaskMemory())
+    version = StoredVersion(T, spec, 2, lambda: now_s)
+    held = await chunks.bring(
+        [MissingChunks(T, spec, (*spec.chunks, *(each.chunk for each in log)))]
+    )
     assert version.at(log).load(version.names, chunks) == 1000
     del held
 

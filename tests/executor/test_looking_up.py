@@ -15,7 +15,7 @@ from caraway_core.changes import Op
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
-from caraway_core.tables import Keys, Lookup, StoredTable
+from caraway_core.tables import Keys, LookupColumns, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_executor.looking_up import RowsStream
@@ -49,7 +49,12 @@ ROWS = pa.Table.from_pylist(
     ],
     schema=pa.schema(FIELDS, metadata={"of": "the table"}),
 )
-INDEXES = (Lookup(("g",)), Lookup(("Name",)), Lookup(("u",)), Lookup(("g", "big")))
+INDEXES = (
+    LookupColumns(("g",)),
+    LookupColumns(("Name",)),
+    LookupColumns(("u",)),
+    LookupColumns(("g", "big")),
+)
 KEYS = Keys(("id",), indexes=INDEXES)
 LOOKUPS = (
     "SELECT * FROM t WHERE id = 7",
@@ -264,7 +269,7 @@ async def test_a_lookup_reads_what_is_not_in_memory(tmp_path: Path) -> None:
 
 async def test_each_lookup_reads_the_position_that_its_statement_names(tmp_path: Path) -> None:
     rows = pa.table({"id": range(100), "v": range(100), "g": range(100)})
-    keys = Keys(("id",), indexes=(Lookup(("v",)),))
+    keys = Keys(("id",), indexes=(LookupColumns(("v",)),))
     spec = await bucketed(tmp_path, rows, 4, "id", keys)
     moved = (Op.DELETE, {"id": 7}), (Op.UPSERT, {"id": 500, "v": 7})
     entries = [

@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core.errors import CatalogMovedError, ShuttingDownError, TableNotFoundError
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, TableName, new_query_id
-from caraway_core.protocols.dispatch import Statement, ViewFacts, Write
+from caraway_core.protocols.dispatch import Statement, TableWrite, ViewFacts
 from caraway_core.protocols.fleet import Pinned
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.routing import Decision, Here, PlanId, Question, Staged, Whole, Workers
@@ -112,7 +112,7 @@ async def test_what_would_be_written_is_told(make: Make) -> None:
         await of.prepare(snapshot({"t": memory(a=[1])}))
         await of.publish()
         insertion = Statement("INSERT INTO t VALUES (2)", {}, may_write=True)
-        assert await of.write_of(insertion) == Write(T, "Insert Into")
+        assert await of.write_of(insertion) == TableWrite(T, "Insert Into")
         assert await of.write_of(Statement("SELECT 1", {})) is None
 
 

@@ -17,11 +17,11 @@ from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.fleet import Piece, Share, Task
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.execution.settings import EngineSettings
-from caraway_engine.stored import Version, Wanted
+from caraway_engine.stored import MissingChunks, StoredVersion
 from caraway_executor import chunks
 from caraway_executor.chunks import KeptChunks
 from caraway_executor.local import LocalExecutor
-from caraway_executor.room import Room
+from caraway_executor.room import TaskMemory
 from caraway_executor.stores import Stores
 from tests.kit.deadlines import eventually
 from tests.kit.engine import memory, snapshot
@@ -312,11 +312,11 @@ async def test_tasks_of_an_earlier_catalog_read_its_version_again(tmp_path: Path
 async def test_a_share_that_others_have_by_now_is_let_go(tmp_path: Path) -> None:
     now_s = 0.0
     spec = await stored(tmp_path, NUMBERS, 4)
-    chunks = KeptChunks(Stores(), Room())
-    version = Version(T, spec, 2, lambda: now_s)
-    held = await chunks.bring([Wanted(T, spec, spec.chunks)])
+    chunks = KeptChunks(Stores(), TaskMemory())
+    version = StoredVersion(T, spec, 2, lambda: now_s)
+    held = await chunks.bring([MissingChunks(T, spec, spec.chunks)])
     for name in version.names[:2]:
-        assert not isinstance(version.share((name,), chunks), Wanted)
+        assert not isinstance(version.share((name,), chunks), MissingChunks)
         now_s += 10
     del held
     both = sum(each.size_bytes for each in spec.chunks[:2])
@@ -354,9 +354,9 @@ async def test_what_nobody_reads_any_more_makes_room_for_what_is_wanted(tmp_path
     first = await stored(tmp_path, NUMBERS, key="first")
     other = pa.table({"k": pa.array(range(1000, 2000)), "g": NUMBERS["g"]})
     second = await stored(tmp_path, other, key="second")
-    stores, room = Stores(), Room(first.chunks[0].size_bytes * 3 // 2)
+    stores, room = Stores(), TaskMemory(first.chunks[0].size_bytes * 3 // 2)
     kept = KeptChunks(stores, room)
-    unread: list[object] = list(await kept.bring([Wanted(T, first, first.chunks)]))
+    unread: list[object] = list(await kept.bring([MissingChunks(T, first, first.chunks)]))
     unread.append(unread)  # A cycle, as of a version and its views.
     gc.disable()
     try:
@@ -364,7 +364,7 @@ async def test_what_nobody_reads_any_more_makes_room_for_what_is_wanted(tmp_path
         await turn()
         assert not room.has(second.chunks[0].size_bytes)
 
-        assert len(await kept.bring([Wanted(T, second, second.chunks)])) == 1
+        assert len(await kept.bring([MissingChunks(T, second, second.chunks)])) == 1
     finally:
         gc.enable()
 
@@ -375,17 +375,17 @@ async def test_a_large_load_lets_go_of_what_nobody_reads_any_more(
     first = await stored(tmp_path, NUMBERS, key="first")
     other = pa.table({"k": pa.array(range(1000, 2000)), "g": NUMBERS["g"]})
     second = await stored(tmp_path, other, key="second")
-    room = Room()
+    room = TaskMemory()
     kept = KeptChunks(Stores(), room)
     monkeypatch.setattr(chunks, "_LARGE_BYTES", second.chunks[0].size_bytes)
-    unread: list[object] = list(await kept.bring([Wanted(T, first, first.chunks)]))
+    unread: list[object] = list(await kept.bring([MissingChunks(T, first, first.chunks)]))
     unread.append(unread)
     gc.disable()
     try:
         del unread
         await turn()
 
-        read = await kept.bring([Wanted(T, second, second.chunks)])
+        read = await kept.bring([MissingChunks(T, second, second.chunks)])
 
         assert room.taken_bytes == second.chunks[0].size_bytes
         assert len(read) == 1

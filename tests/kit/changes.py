@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core.changes import OFFSET, OP, LogEntry, Op, log_schema
 from caraway_core.partitions import hashing, naming
-from caraway_core.partitions.keys import Bucket, PartitionBy
+from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import Keys, ResultPlace, StoredTable
 from caraway_plugins.stores.folder import FolderResultStore
@@ -51,5 +51,5 @@ async def bucketed(
             chunk = await store.write_chunk(key, number, rows.schema, held.to_batches())
             chunks.append(replace(chunk, partition=naming.name_of([number])))
     place = ResultPlace("file", str(folder))
-    cut = PartitionBy((Bucket(count, column),))
+    cut = PartitionBy((BucketKey(count, column),))
     return StoredTable(rows.schema, place, key, tuple(chunks), keys, cut)

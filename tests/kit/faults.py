@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from caraway_core.changes import Log
 from caraway_core.ids import CatalogVersion, ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
-from caraway_core.protocols.fleet import Input, Outcome, Task
+from caraway_core.protocols.fleet import Input, Task, TaskOutcome
 from caraway_core.tables import StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from tests.kit.in_process_fleet import InProcessFleet
@@ -35,7 +35,9 @@ class HauntedFleet(InProcessFleet):
         worker = self._lives[executor_id].worker
         return tuple(worker._catalogs.executor(origin).kept)  # type: ignore[attr-defined]
 
-    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
         await self.before(executor_id, task)
         outcome = await super().run(executor_id, task, inputs)
         await self.after(executor_id, task)

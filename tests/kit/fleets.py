@@ -12,10 +12,10 @@ from caraway_core.protocols.fleet import (
     PROTOCOL_VERSION,
     Description,
     Input,
-    Outcome,
     Pinned,
     TableCatalog,
     Task,
+    TaskOutcome,
     TaskTable,
 )
 from caraway_core.tables import StoredTable
@@ -119,7 +119,9 @@ class FakeFleet:
     def lost(self, executor_id: ExecutorId) -> None:
         self.given_up.append(executor_id)
 
-    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
         raise NotImplementedError
 
     async def stream(

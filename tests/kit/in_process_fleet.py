@@ -16,16 +16,16 @@ from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import (
     ANSWER_S,
     PROTOCOL_VERSION,
+    AnswerPage,
     Description,
+    ExchangePart,
     Input,
-    Outcome,
     OwnFile,
-    Page,
-    Part,
     Pinned,
-    Report,
     TableCatalog,
     Task,
+    TaskOutcome,
+    TaskReport,
     TaskTable,
 )
 from caraway_core.tables import StoredTable
@@ -53,12 +53,12 @@ class _Worker(Protocol):
         self, origin: str, table: TableName, spec: StoredTable, log: Log = ()
     ) -> int: ...
     async def probe(self) -> None: ...
-    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> Page: ...
-    async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> Page: ...
+    async def open(self, query_id: QueryId, statement: Statement, origin: str) -> AnswerPage: ...
+    async def open_task(self, task: Task, inputs: Sequence[TaskTable]) -> AnswerPage: ...
     async def run(
         self, task: Task, inputs: Sequence[TaskTable]
-    ) -> tuple[Report, tuple[pa.Table, ...]]: ...
-    async def next(self, cursor: str) -> Page: ...
+    ) -> tuple[TaskReport, tuple[pa.Table, ...]]: ...
+    async def next(self, cursor: str) -> AnswerPage: ...
     async def close(self, cursor: str) -> None: ...
     async def aclose(self) -> None: ...
 
@@ -159,15 +159,17 @@ class InProcessFleet:
     async def probe(self, executor_id: ExecutorId) -> None:
         await self._call(executor_id, lambda worker: worker.probe())
 
-    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
         brought = _brought(inputs)
         life = self._lives[executor_id]
         report, tables = await self._call(executor_id, lambda worker: worker.run(task, brought))
         parts = (
-            Part(_Held(table, life), executor_id, rows, size_bytes)
+            ExchangePart(_Held(table, life), executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
         )
-        return Outcome(tuple(parts), report.elapsed_ms)
+        return TaskOutcome(tuple(parts), report.elapsed_ms)
 
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
@@ -204,11 +206,11 @@ class InProcessFleet:
         except (TimeoutError, CarawayError):
             return None
 
-    def _paged(self, executor_id: ExecutorId, page: Page) -> PagedStream:
+    def _paged(self, executor_id: ExecutorId, page: AnswerPage) -> PagedStream:
         life = self._lives[executor_id]
         return PagedStream(page, partial(self._next, executor_id, life), life.worker.close)
 
-    async def _next(self, executor_id: ExecutorId, life: _Life, cursor: str) -> Page:
+    async def _next(self, executor_id: ExecutorId, life: _Life, cursor: str) -> AnswerPage:
         return await self._called(executor_id, life, life.worker.next(cursor))
 
     async def _call(

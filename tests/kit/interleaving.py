@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from caraway_core.errors import ExecutionError, StateUnsureError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite import entries, file
-from caraway_plugins.stores.sqlite.entries import Write
+from caraway_plugins.stores.sqlite.entries import ConditionalWrite
 
 Choose = Callable[[int], int]
 """Returns one of so many choices, counted from 0."""
@@ -161,14 +161,14 @@ class SteppedStore:
     def close(self) -> None:
         self._file.close()
 
-    def peek(self, key: str) -> Entry | None:
+    def peek(self, key: str) -> StateEntry | None:
         """Return an entry at once, for the test itself."""
         return entries.get(self._file, key, self._loop.time())
 
     async def check(self) -> Sequence[str]:
         return ()
 
-    async def get(self, key: str) -> Entry | None:
+    async def get(self, key: str) -> StateEntry | None:
         await self._loop.step()
         found = entries.get(self._file, key, self._loop.time())
         await self._loop.step()
@@ -180,7 +180,7 @@ class SteppedStore:
         await self._loop.step()
         return found
 
-    async def scan(self, prefix: str) -> Sequence[Entry]:
+    async def scan(self, prefix: str) -> Sequence[StateEntry]:
         await self._loop.step()
         found = entries.scan(self._file, prefix, self._loop.time())
         await self._loop.step()
@@ -190,7 +190,7 @@ class SteppedStore:
         self, key: str, value: bytes | None, *, expected: int | None, ttl_s: float | None = None
     ) -> int | None:
         await self._loop.step()
-        write = Write(key, value, expected, ttl_s)
+        write = ConditionalWrite(key, value, expected, ttl_s)
         revision = entries.compare_and_set(self._file, write, self._loop.time())
         if revision is not None:
             self._written.set()
@@ -206,7 +206,7 @@ class SteppedStore:
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
         raise NotImplementedError
 
-    async def watch(self, prefix: str) -> AsyncIterator[Entry]:
+    async def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
         after = entries.revision(self._file)
         while True:
             written = self._written

@@ -19,18 +19,18 @@ from caraway_core.ids import (
     QueryId,
     TableName,
 )
-from caraway_core.manifest.runtime import Jobs as JobSettings
+from caraway_core.manifest.runtime import JobSettings as JobSettings
 from caraway_core.protocols.dispatch import (
+    ActiveStatement,
     BatchStream,
     CatalogSnapshot,
     ExecutorStatus,
-    Progress,
     Statement,
-    UnderWay,
+    StatementProgress,
+    TableWrite,
     ViewFacts,
-    Write,
 )
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
@@ -75,7 +75,7 @@ class MortalStore:
     async def check(self) -> Sequence[str]:
         return await self._inner.check()
 
-    async def get(self, key: str) -> Entry | None:
+    async def get(self, key: str) -> StateEntry | None:
         await self._alive()
         return await self._inner.get(key)
 
@@ -83,7 +83,7 @@ class MortalStore:
         await self._alive()
         return await self._inner.revisions(keys)
 
-    async def scan(self, prefix: str) -> Sequence[Entry]:
+    async def scan(self, prefix: str) -> Sequence[StateEntry]:
         await self._alive()
         return await self._inner.scan(prefix)
 
@@ -107,7 +107,7 @@ class MortalStore:
     async def read_log(self, log: str, start: int, limit: int) -> Sequence[bytes]:
         return await self._inner.read_log(log, start, limit)
 
-    def watch(self, prefix: str) -> AsyncIterator[Entry]:
+    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
         return self._inner.watch(prefix)
 
     async def aclose(self) -> None:
@@ -158,7 +158,7 @@ class GatedDispatch:
             raise self.fails.pop(0)
         return await self._inner.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         return await self._inner.write_of(statement)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
@@ -172,10 +172,10 @@ class GatedDispatch:
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._inner.follow(spec, log)
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         return self._inner.progress(query_id)
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         return self._inner.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:

@@ -19,23 +19,23 @@ from caraway_core.changes import OFFSET, OP, Changes, Log, Logs, Op, log_schema
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.partitions.keys import PartitionBy
-from caraway_core.protocols.dispatch import UnderWay
+from caraway_core.protocols.dispatch import ActiveStatement
 from caraway_core.tables import ResultPlace, StoredTable
 from caraway_scheduler.acceleration.changes.feed import Feed
 from caraway_scheduler.acceleration.changes.ingesting import Whence
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
-from caraway_scheduler.acceleration.refresh.keeper import Keeper
-from caraway_scheduler.acceleration.refresh.reloading import Plan
+from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
 from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
 from caraway_scheduler.acceleration.versions import making
 from caraway_scheduler.acceleration.versions.freshness import Freshness
-from caraway_scheduler.acceleration.versions.head import Head, Subject
-from caraway_scheduler.acceleration.versions.making import Stored
-from caraway_scheduler.acceleration.versions.version import Part
-from caraway_scheduler.acceleration.versions.versions import Versions
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
+from caraway_scheduler.acceleration.versions.making import StoredSize
+from caraway_scheduler.acceleration.versions.version import VersionPart
+from caraway_scheduler.acceleration.versions.versions import VersionStore
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore
 
 NAME = TableName("orders")
@@ -163,12 +163,12 @@ class Readers:
         self,
         name: TableName,
         sql: str,
-        on_progress: Callable[[Stored], None],
+        on_progress: Callable[[StoredSize], None],
         cut: PartitionBy,
         logs: Logs,
         *,
         is_kept: bool,
-    ) -> Part:
+    ) -> VersionPart:
         """Store what the statement reads at the moment at which it is planned."""
         for _ in range(self.steps):
             await self.world.loop.step()
@@ -181,7 +181,9 @@ class Readers:
             rows = self.world.rows(self.table, log)
         batch = pa.record_batch({"id": rows}, schema=SCHEMA)
         key = making.key_of(name)
-        return Part(key, SCHEMA, (await self.world.results.write_chunk(key, 0, SCHEMA, [batch]),))
+        return VersionPart(
+            key, SCHEMA, (await self.world.results.write_chunk(key, 0, SCHEMA, [batch]),)
+        )
 
     def read(self) -> list[int]:
         if self.table is None:
@@ -216,10 +218,10 @@ class Member:
         self.has_followed = asyncio.Event()
         self.successor: Member | None = None
         self.readers = readers or Readers(world)
-        self.statements: list[UnderWay] = []
+        self.statements: list[ActiveStatement] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._versions = Versions(world.store, f"{name}/1", world.clock)
-        self.head = Head(
+        self._versions = VersionStore(world.store, f"{name}/1", world.clock)
+        self.head = CurrentVersion(
             Subject(NAME, "origin"),
             self.readers,  # type: ignore[arg-type] # of a maker it does what a head needs
             self._versions,
@@ -229,9 +231,11 @@ class Member:
         )
         self._freshness = Freshness(self._versions.revisions, self._reach, 1e6)
         recipe = Recipe(NAME, retention_condition="id < 0")
-        wanted = events.Settings(refresh_mode=self.mode, retries=Retries(False, 0))
-        plan = Plan(NAME, Timetable(), wanted, recipe, reopens=True)
-        self.keeper = Keeper(plan, self.head, lambda *_: None, lambda _: SCHEMA, clock=world.clock)
+        wanted = events.RefreshSettings(refresh_mode=self.mode, retries=Retries(False, 0))
+        plan = LoadPlan(NAME, Timetable(), wanted, recipe, reopens=True)
+        self.keeper = Refresher(
+            plan, self.head, lambda *_: None, lambda _: SCHEMA, clock=world.clock
+        )
         self.upkeep = Upkeep(self.head, recipe, world.results, TRIM_S)
         self.feed = Feed(self.head, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
 
@@ -316,7 +320,7 @@ class Member:
         log = self.readers.logs.get(table.key, ())
         expected = world.rows(table, log)
         sql = f"SELECT * FROM {NAME}"
-        statement = UnderWay(sql, ({NAME: table},), {table.key: log}, world.loop.time())
+        statement = ActiveStatement(sql, ({NAME: table},), {table.key: log}, world.loop.time())
         self.statements.append(statement)
         try:
             await asyncio.sleep(lasts_s)

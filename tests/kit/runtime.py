@@ -17,7 +17,7 @@ from caraway_core.protocols.dispatch import Statement
 from caraway_scheduler.composition import app, assembly
 from caraway_scheduler.composition.assembly import Backend
 from caraway_scheduler.services import Services
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 from tests.kit.engine_processes import fork_server
 
 BASE = "http://caraway.test"
@@ -64,7 +64,7 @@ async def running(
     async with AsyncExitStack() as stack:
         data = stack.enter_context(DataDirectory(folder / "data-dir"))
         backend = backend or assembly.standalone(loaded, data, stack, fork_server())
-        services = assembly.services(loaded, secrets, data, Tallies(), stack, backend)
+        services = assembly.services(loaded, secrets, data, ApiTallies(), stack, backend)
         jobs = await assembly.jobs(loaded, secrets, data, services, stack, backend)
         before(services)
         working = asyncio.create_task(jobs.run())

@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 COMPONENTS = (
     "client", "cluster", "core", "engine", "executor", "operator", "plugins", "scheduler",
+    "serving",
 )  # fmt: skip
 
 

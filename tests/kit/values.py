@@ -14,7 +14,7 @@ from caraway_core.protocols.dispatch import (
     CatalogSnapshot,
     Statement,
     SystemTable,
-    Write,
+    TableWrite,
 )
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
@@ -69,7 +69,7 @@ class WalledEngine:
         with _Errors():
             return _Crossing(await self.inner.execute(crossed(query_id), crossed(statement)))
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         with _Errors():
             return crossed(await self.inner.write_of(crossed(statement)))
 

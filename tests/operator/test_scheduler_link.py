@@ -40,7 +40,7 @@ async def test_executors_are_read_as_schedulers_tell_of_them() -> None:
     ]
     shown = seen[0].headers["Authorization"]
     assert "secret" not in shown
-    assert signatures.Gate("secret").check(shown, "GET", "/internal/executors") is None
+    assert signatures.SignatureGate("secret").check(shown, "GET", "/internal/executors") is None
 
 
 async def test_load_counts_statements_and_jobs() -> None:

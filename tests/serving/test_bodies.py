@@ -9,15 +9,15 @@ import zstandard
 from starlette.requests import ClientDisconnect, Request
 
 from caraway_serving import bodies, scopes
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 from caraway_serving.http_connections import WHOLE_BODY
-from caraway_serving.room import FREE_BYTES, Lease, Room
+from caraway_serving.room import FREE_BYTES, BodyMemory, Lease
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 
 def request(
-    receive: Receive, length: str | None = None, encoding: str = "", room: Room | None = None
+    receive: Receive, length: str | None = None, encoding: str = "", room: BodyMemory | None = None
 ) -> Request:
     headers = [(b"content-length", length.encode())] if length else []
     if encoding:
@@ -72,7 +72,7 @@ async def test_body_that_is_here_is_read_without_a_timer(monkeypatch: pytest.Mon
 
 async def test_body_that_stops_arriving_is_408() -> None:
     receive = parts({"type": "http.request", "body": b"SELECT ", "more_body": True})
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RefusedRequestError) as caught:
         await bodies.read(request(receive), 100, chunk_timeout_s=0.02)
     assert caught.value.status == 408
     assert "after 7 bytes" in caught.value.message
@@ -88,7 +88,7 @@ async def test_body_that_breaks_off_is_no_body() -> None:
 @pytest.mark.parametrize("length", [None, "200"])
 async def test_body_over_the_limit_is_413(length: str | None) -> None:
     receive = parts({"type": "http.request", "body": b"x" * 150, "more_body": True})
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RefusedRequestError) as caught:
         await bodies.read(request(receive, length), 100)
     assert caught.value.status == 413
 
@@ -105,7 +105,7 @@ async def test_bomb_is_413_before_it_is_whole(
     encoding: str, pack: Callable[[bytes], bytes]
 ) -> None:
     receive = parts({"type": "http.request", "body": pack(bytes(50_000_000))})
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RefusedRequestError) as caught:
         await bodies.read(request(receive, encoding=encoding), 200_000)
     assert caught.value.status == 413
 
@@ -117,7 +117,7 @@ async def test_body_that_is_not_what_it_says_is_400(
 ) -> None:
     body = pack(b"SELECT 12345678")[:-3] if damage == "cut" else b"SELECT 1"
     receive = parts({"type": "http.request", "body": body})
-    with pytest.raises(RefusedError, match="Content-Encoding says") as caught:
+    with pytest.raises(RefusedRequestError, match="Content-Encoding says") as caught:
         await bodies.read(request(receive, encoding=encoding), 1000)
     assert caught.value.status == 400
 
@@ -128,14 +128,14 @@ async def test_body_that_is_not_what_it_says_is_400(
 async def test_endless_small_parts_are_refused(many: bytes) -> None:
     encoding = "gzip" if many[0] == 0x1F else "zstd"
     receive = parts({"type": "http.request", "body": many * 1_001})
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RefusedRequestError) as caught:
         await bodies.read(request(receive, encoding=encoding), 1_000_000)
     assert caught.value.status == 400
 
 
 @pytest.mark.parametrize("encoding", ["br", "gzip, gzip", "compress", "x-unknown"])
 async def test_other_encodings_are_415_with_what_is_read(encoding: str) -> None:
-    with pytest.raises(RefusedError, match="not read; known: gzip") as caught:
+    with pytest.raises(RefusedRequestError, match="not read; known: gzip") as caught:
         await bodies.read(request(parts(), encoding=encoding), 1000)
     assert caught.value.status == 415
     assert "zstd" in caught.value.headers["accept-encoding"]
@@ -143,7 +143,7 @@ async def test_other_encodings_are_415_with_what_is_read(encoding: str) -> None:
 
 @pytest.mark.parametrize("length", [None, "1000000"])
 async def test_large_bodies_take_room_and_give_it_back(length: str | None) -> None:
-    room = Room(4_000_000)
+    room = BodyMemory(4_000_000)
     chunk = {"type": "http.request", "body": b"x" * 100_000, "more_body": True}
     asked = request(parts(*[chunk] * 9, {**chunk, "more_body": False}), length, room=room)
     assert len(await bodies.read(asked, 1_000_000)) == 1_000_000
@@ -155,10 +155,10 @@ async def test_large_bodies_take_room_and_give_it_back(length: str | None) -> No
 
 
 async def test_body_without_room_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    room = Room(200_000, wait_s=0.01)
+    room = BodyMemory(200_000, wait_s=0.01)
     await Lease(room).grow(150_000)
     receive = parts({"type": "http.request", "body": b"x" * 100_000})
-    with pytest.raises(RefusedError, match="max_body_memory") as caught:
+    with pytest.raises(RefusedRequestError, match="max_body_memory") as caught:
         await bodies.read(request(receive, "100000", room=room), 1_000_000)
     assert caught.value.status == 503
 
@@ -166,6 +166,6 @@ async def test_body_without_room_is_503(monkeypatch: pytest.MonkeyPatch) -> None
 async def test_body_that_trickles_is_408(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "_GRACE_S", -1e9)
     receive = parts(*[{"type": "http.request", "body": b"x", "more_body": True}] * 3)
-    with pytest.raises(RefusedError, match="too slowly") as caught:
+    with pytest.raises(RefusedRequestError, match="too slowly") as caught:
         await bodies.read(request(receive), 1000)
     assert caught.value.status == 408

@@ -4,12 +4,12 @@ import pytest
 from starlette.responses import Response
 
 from caraway_core import errors as raised
-from caraway_core.outcomes import Kind
+from caraway_core.outcomes import FailureKind
 from caraway_serving import errors
 
 
 def test_every_kind_has_a_status() -> None:
-    assert set(errors.STATUS) == set(Kind)
+    assert set(errors.STATUS) == set(FailureKind)
 
 
 @pytest.mark.parametrize("answer", [errors.as_text, errors.as_error, errors.as_message])
@@ -20,7 +20,7 @@ def test_every_kind_has_a_status() -> None:
         (raised.OverloadedError("full", 5), 429, "5"),
         (raised.InvalidQueryError("wrong"), 400, None),
         (raised.ExecutionError("broken"), 500, None),
-        (errors.RefusedError(415, "no", {"accept-encoding": "gzip"}), 415, None),
+        (errors.RefusedRequestError(415, "no", {"accept-encoding": "gzip"}), 415, None),
     ],
 )
 def test_status_and_retry_are_the_same_in_every_family(

@@ -3,7 +3,7 @@
 import pytest
 
 from caraway_serving import limits
-from caraway_serving.limits import Limits, Parsed, TokenBucket
+from caraway_serving.limits import ParsedLimits, RequestLimits, TokenBucket
 from tests.kit.clocks import Clock
 
 WHOLE = """{"apps": 3, "replicas": 10, "pods": -1, "users": 5, "api_rps": 100,
@@ -12,21 +12,21 @@ WHOLE = """{"apps": 3, "replicas": 10, "pods": -1, "users": 5, "api_rps": 100,
 
 
 def test_limits_object_of_the_management_api_is_read() -> None:
-    assert limits.parse(WHOLE) == Parsed(Limits(100, 60, 30, 8))
+    assert limits.parse(WHOLE) == ParsedLimits(RequestLimits(100, 60, 30, 8))
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", Limits()),
-        ("{}", Limits()),
-        ("api_rps: 5\n", Limits(api_rps=5)),
-        ("api_rps: -1\nsql_query_timeout_secs: null", Limits()),
-        ("resources: null", Limits()),
+        ("", RequestLimits()),
+        ("{}", RequestLimits()),
+        ("api_rps: 5\n", RequestLimits(api_rps=5)),
+        ("api_rps: -1\nsql_query_timeout_secs: null", RequestLimits()),
+        ("resources: null", RequestLimits()),
     ],
 )
-def test_what_is_not_said_is_not_limited(text: str, expected: Limits) -> None:
-    assert limits.parse(text) == Parsed(expected)
+def test_what_is_not_said_is_not_limited(text: str, expected: RequestLimits) -> None:
+    assert limits.parse(text) == ParsedLimits(expected)
 
 
 def test_unknown_limits_are_told() -> None:

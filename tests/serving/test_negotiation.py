@@ -1,6 +1,6 @@
 import pytest
 
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 from caraway_serving.negotiation import STORED_TYPES, coding, representation
 
 
@@ -32,7 +32,7 @@ def test_highest_q_value_wins(accept: str | None, format_: str, media_type: str)
 
 @pytest.mark.parametrize("accept", ["image/png", "application/json;q=0", "text/csv;q=nonsense"])
 def test_nothing_acceptable_is_an_error_that_lists_what_is(accept: str) -> None:
-    with pytest.raises(RefusedError, match="text/csv"):
+    with pytest.raises(RefusedRequestError, match="text/csv"):
         representation(accept)
 
 
@@ -60,5 +60,5 @@ def test_stored_answers_are_also_parquet_but_not_versioned() -> None:
     assert (parquet.format, parquet.content_type) == ("parquet", "application/vnd.apache.parquet")
     assert representation("*/*", STORED_TYPES).format == "json"
     for accept in ("application/vnd.caraway.sql.v1+json", "application/vnd.x.sql.v1+json"):
-        with pytest.raises(RefusedError, match="parquet"):
+        with pytest.raises(RefusedRequestError, match="parquet"):
             representation(accept, STORED_TYPES)

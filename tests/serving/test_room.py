@@ -2,14 +2,14 @@ import asyncio
 
 import pytest
 
-from caraway_serving.errors import RefusedError
-from caraway_serving.room import FREE_BYTES, Lease, Room
+from caraway_serving.errors import RefusedRequestError
+from caraway_serving.room import FREE_BYTES, BodyMemory, Lease
 
 BIG = FREE_BYTES + 1
 
 
 async def test_bodies_wait_until_others_have_left() -> None:
-    room = Room(2 * BIG)
+    room = BodyMemory(2 * BIG)
     first, second, third = Lease(room), Lease(room), Lease(room)
     await first.grow(BIG)
     await second.grow(BIG)
@@ -26,16 +26,16 @@ async def test_bodies_wait_until_others_have_left() -> None:
 
 
 async def test_wait_is_bounded_and_says_when_to_come_back() -> None:
-    room = Room(BIG, wait_s=0.01)
+    room = BodyMemory(BIG, wait_s=0.01)
     await Lease(room).grow(BIG)
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RefusedRequestError) as refused:
         await Lease(room).grow(BIG)
     assert (refused.value.status, refused.value.headers) == (503, {"retry-after": "2"})
     assert room.taken_bytes == BIG
 
 
 async def test_those_behind_one_that_gave_up_are_served() -> None:
-    room = Room(BIG + 10)
+    room = BodyMemory(BIG + 10)
     holder, large, small = Lease(room), Lease(room), Lease(room)
     await holder.grow(BIG)
     too_much = asyncio.ensure_future(large.grow(BIG))
@@ -50,7 +50,7 @@ async def test_those_behind_one_that_gave_up_are_served() -> None:
 
 
 async def test_small_bodies_cost_nothing() -> None:
-    room = Room(0)
+    room = BodyMemory(0)
     lease = Lease(room)
     await lease.grow(FREE_BYTES)
     lease.end()

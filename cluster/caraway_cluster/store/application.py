@@ -22,7 +22,7 @@ from caraway_cluster.store.messages import Body, Receive, Refusal, Reply, Scope,
 from caraway_cluster.store.shelf import DamagedError, Shelf, checksum_of, folder_of
 from caraway_cluster.store.tallies import CONTENT_TYPE, StoreTallies
 from caraway_core import disks
-from caraway_core.signatures import Gate, target_of
+from caraway_core.signatures import SignatureGate, target_of
 
 logger = logging.getLogger(__name__)
 BLOCK_BYTES = 1024 * 1024
@@ -45,7 +45,7 @@ class Store:
     def __init__(self, shelf: Shelf, token: str, most_bytes: int, *, has_metrics: bool) -> None:
         self.tallies = StoreTallies()
         self._shelf = shelf
-        self._gate = Gate(token)
+        self._gate = SignatureGate(token)
         self._most_bytes = most_bytes
         self._has_metrics = has_metrics
         self._working = asyncio.Semaphore(_AT_WORK)

@@ -10,15 +10,15 @@ from caraway_core.manifest.acceleration import Acceleration
 from caraway_core.manifest.access_keys import split_key
 from caraway_core.manifest.column_types import arrow_type
 from caraway_core.manifest.references import SecretResolver, build_resolver
-from caraway_core.manifest.runtime import Runtime
-from caraway_core.manifest.values import Column, Dataset, Manifest, View
+from caraway_core.manifest.runtime import RuntimeSettings
+from caraway_core.manifest.values import Dataset, DeclaredColumn, Manifest, View
 
 __all__ = [
     "Acceleration",
-    "Column",
     "Dataset",
+    "DeclaredColumn",
     "Manifest",
-    "Runtime",
+    "RuntimeSettings",
     "SecretResolver",
     "View",
     "arrow_type",

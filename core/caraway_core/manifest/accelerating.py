@@ -12,7 +12,7 @@ from caraway_core.manifest.acceleration import (
     Refresh,
     RefreshMode,
     Retention,
-    Snapshots,
+    SnapshotSettings,
 )
 from caraway_core.manifest.shape import acceleration as shapes
 from caraway_core.partitions.keys import PartitionBy, columns
@@ -21,7 +21,7 @@ REFRESH_MODES: tuple[RefreshMode, ...] = ("full", "append", "changes", "disabled
 _MODE_OF_CONNECTOR: Mapping[str, RefreshMode] = {"cdc": "changes", "debezium": "changes"}
 
 
-def acceleration(shape: shapes.Acceleration | None, connector: str) -> Acceleration | None:
+def acceleration(shape: shapes.AccelerationSection | None, connector: str) -> Acceleration | None:
     """Build the acceleration of a dataset; None where there is none or it is off."""
     if shape is None or not shape.enabled:
         return None
@@ -79,7 +79,7 @@ def _mode(engine: Engine, mode: Mode | None) -> Mode:
     return "file" if mode in (None, "memory") else mode
 
 
-def _refresh(shape: shapes.Acceleration, connector: str) -> Refresh:
+def _refresh(shape: shapes.AccelerationSection, connector: str) -> Refresh:
     mode = refresh_mode_of(shape.refresh_mode, connector)
     return Refresh(
         # Modes that are not built are refused by a rule, which has its say beside this.
@@ -95,20 +95,20 @@ def _refresh(shape: shapes.Acceleration, connector: str) -> Refresh:
     )
 
 
-def _retention(shape: shapes.Acceleration) -> Retention | None:
+def _retention(shape: shapes.AccelerationSection) -> Retention | None:
     if not shape.retention_check_enabled:
         return None
     return Retention(shape.retention_period, shape.retention_sql, shape.retention_check_interval)
 
 
-def _snapshots(shape: shapes.Acceleration) -> Snapshots:
+def _snapshots(shape: shapes.AccelerationSection) -> SnapshotSettings:
     trigger = shape.snapshots_trigger or "refresh_complete"
     text = shape.snapshots_trigger_threshold
     try:
         every = None if text is None else threshold(trigger, text)
     except ValueError:
         every = None  # A rule has its say on it beside this.
-    return Snapshots(
+    return SnapshotSettings(
         use=shape.snapshots,
         trigger=trigger,
         every_s=every if trigger == "time_interval" else None,

@@ -64,7 +64,7 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshots:
+class SnapshotSettings:
     """What is written to object storage, and read from it at the start.
 
     `every_s` belongs to the trigger `time_interval`, `every_batches` to `stream_batches`.
@@ -93,6 +93,6 @@ class Acceleration:
     sort_by: tuple[str, ...] = ()
     partition_by: PartitionBy = field(default_factory=PartitionBy)
     replicas: int = 1
-    snapshots: Snapshots = Snapshots()
+    snapshots: SnapshotSettings = SnapshotSettings()
     write_mode: Literal["write_through", "write_back"] = "write_through"
     params: Mapping[str, str] = field(default_factory=dict, repr=False)

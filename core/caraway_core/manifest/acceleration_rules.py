@@ -155,7 +155,7 @@ def _partition_by(document: Document, section: Mapping[str, Any]) -> Iterator[tu
             term = keys.parse(text)
         except ValueError:
             continue  # Its shape is refused elsewhere.
-        if mode == "changes" and not isinstance(term, keys.Bucket):
+        if mode == "changes" and not isinstance(term, keys.BucketKey):
             yield "partition_by", f"'{text}' cannot part rows that change; write bucket(n, column)"
         elif primary is not None and not keys.keeps_together(term, primary):
             column = "" if isinstance(term, keys.ByExpression) else term.column

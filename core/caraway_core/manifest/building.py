@@ -13,17 +13,17 @@ from caraway_core.manifest.shape import runtime as shapes
 from caraway_core.manifest.shape import top
 from caraway_core.manifest.values import (
     VIEW,
-    Column,
     Dataset,
+    DeclaredColumn,
     DeclaredStore,
-    SnapshotStore,
+    SnapshotStoreSettings,
     View,
 )
 
 Value = TypeVar("Value")
 
 
-def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
+def dataset(shape: dataset_shapes.DatasetSection, base_dir: Path) -> Dataset:
     """Build a dataset that was written in a file of the folder."""
     origin = names.split_origin(shape.from_)
     return Dataset(
@@ -36,7 +36,7 @@ def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
         metadata=_plain(shape.metadata),
         access=shape.access,
         params=shape.params,
-        columns=tuple(Column(c.name, c.type, c.description) for c in shape.columns),
+        columns=tuple(DeclaredColumn(c.name, c.type, c.description) for c in shape.columns),
         time_column=shape.time_column,
         time_format=shape.time_format,
         ready_state=shape.ready_state,
@@ -47,12 +47,12 @@ def dataset(shape: dataset_shapes.Dataset, base_dir: Path) -> Dataset:
     )
 
 
-def view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> View:
+def view(shape: dataset_shapes.ViewSection, sql: str, base_dir: Path) -> View:
     """Build a view that was written in a file of the folder."""
     return View(shape.name, sql, base_dir, shape.description, _plain(shape.metadata))
 
 
-def accelerated_view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> Dataset:
+def accelerated_view(shape: dataset_shapes.ViewSection, sql: str, base_dir: Path) -> Dataset:
     """Build a view whose rows are kept: a dataset, whose source is the query."""
     return Dataset(
         name=shape.name,
@@ -66,29 +66,29 @@ def accelerated_view(shape: dataset_shapes.View, sql: str, base_dir: Path) -> Da
     )
 
 
-def stores(shapes_: list[top.SecretStore] | None) -> tuple[DeclaredStore, ...]:
+def stores(shapes_: list[top.SecretStoreSection] | None) -> tuple[DeclaredStore, ...]:
     """Build the secret stores; a manifest that names none reads the environment."""
     if shapes_ is None:
         return (DeclaredStore("env", "env"),)
     return tuple(map(_store, shapes_))
 
 
-def _store(shape: top.SecretStore) -> DeclaredStore:
+def _store(shape: top.SecretStoreSection) -> DeclaredStore:
     kind, _, place = shape.from_.partition(":")
     params = {**shape.params, "path": place} if place else shape.params
     return DeclaredStore(shape.name, kind, params)
 
 
-def runtime(shape: shapes.Runtime | None, base_dir: Path) -> values_runtime.Runtime:
+def runtime(shape: shapes.RuntimeSection | None, base_dir: Path) -> values_runtime.RuntimeSettings:
     """Build the runtime settings; relative paths are relative to the folder."""
     if shape is None:
-        return values_runtime.Runtime()
-    return values_runtime.Runtime(
+        return values_runtime.RuntimeSettings()
+    return values_runtime.RuntimeSettings(
         auth=_auth(shape.auth),
         tls=_tls(shape.tls, base_dir),
-        cors=_same(values_runtime.Cors, shape.cors),
-        task_history=_same(values_runtime.TaskHistory, shape.task_history),
-        caching=values_runtime.Caching(_results_cache(shape)),
+        cors=_same(values_runtime.CorsSettings, shape.cors),
+        task_history=_same(values_runtime.TaskHistorySettings, shape.task_history),
+        caching=values_runtime.CachingSettings(_results_cache(shape)),
         query=_query(shape.query, base_dir),
         cpu_cores=shape.cpu.cores if shape.cpu else None,
         dataset_load_parallelism=shape.dataset_load_parallelism,
@@ -96,12 +96,12 @@ def runtime(shape: shapes.Runtime | None, base_dir: Path) -> values_runtime.Runt
         ready_state=shape.ready_state,
         output_level=shape.output_level,
         params=shape.params,
-        flight=_same(values_runtime.Flight, shape.flight),
-        http=_same(values_runtime.Http, shape.http),
-        mcp=_same(values_runtime.Mcp, shape.mcp),
+        flight=_same(values_runtime.FlightSettings, shape.flight),
+        http=_same(values_runtime.HttpSettings, shape.http),
+        mcp=_same(values_runtime.McpSettings, shape.mcp),
         telemetry=_telemetry(shape.telemetry),
         scheduler=_scheduler(shape.scheduler, base_dir),
-        jobs=_same(values_runtime.Jobs, shape.jobs),
+        jobs=_same(values_runtime.JobSettings, shape.jobs),
     )
 
 
@@ -117,30 +117,30 @@ def _same(value: type[Value], shape: BaseModel | None, **replaced: Any) -> Value
     return value(**{**frozen, **replaced})
 
 
-def _auth(shape: shapes.Auth | None) -> values_runtime.Auth:
+def _auth(shape: shapes.AuthSection | None) -> values_runtime.AuthSettings:
     api_key = (shape.api_key or shape.api_key_dashed) if shape else None
     if api_key is None or not api_key.enabled:
-        return values_runtime.Auth()
-    return values_runtime.Auth(enabled=True, keys=tuple(filter(None, api_key.keys)))
+        return values_runtime.AuthSettings()
+    return values_runtime.AuthSettings(enabled=True, keys=tuple(filter(None, api_key.keys)))
 
 
-def _tls(shape: shapes.Tls | None, base_dir: Path) -> values_runtime.Tls | None:
+def _tls(shape: shapes.TlsSection | None, base_dir: Path) -> values_runtime.TlsSettings | None:
     if shape is None or not shape.enabled:
         return None
     return _same(
-        values_runtime.Tls,
+        values_runtime.TlsSettings,
         shape,
         certificate_file=_path(shape.certificate_file, base_dir),
         key_file=_path(shape.key_file, base_dir),
     )
 
 
-def _results_cache(shape: shapes.Runtime) -> values_runtime.SqlResultsCache:
+def _results_cache(shape: shapes.RuntimeSection) -> values_runtime.SqlResultsCacheSettings:
     if shape.caching and shape.caching.sql_results:
-        return _same(values_runtime.SqlResultsCache, shape.caching.sql_results)
+        return _same(values_runtime.SqlResultsCacheSettings, shape.caching.sql_results)
     if (old := shape.results_cache) is None:
-        return values_runtime.SqlResultsCache()
-    return values_runtime.SqlResultsCache(
+        return values_runtime.SqlResultsCacheSettings()
+    return values_runtime.SqlResultsCacheSettings(
         enabled=old.enabled,
         max_size_bytes=old.cache_max_size,
         item_ttl_s=old.item_ttl,
@@ -150,42 +150,44 @@ def _results_cache(shape: shapes.Runtime) -> values_runtime.SqlResultsCache:
     )
 
 
-def _query(shape: shapes.Query | None, base_dir: Path) -> values_runtime.Query:
+def _query(shape: shapes.QuerySection | None, base_dir: Path) -> values_runtime.QuerySettings:
     if shape is None:
-        return values_runtime.Query()
+        return values_runtime.QuerySettings()
     temp_directory = _path(shape.temp_directory, base_dir)
     # A limit of no time at all would refuse everything; people write 0 for "no limit".
     timeout_s = shape.timeout_s or None
-    shared = shape.distribution and _same(values_runtime.Distribution, shape.distribution)
+    shared = shape.distribution and _same(values_runtime.DistributionSettings, shape.distribution)
     return _same(
-        values_runtime.Query,
+        values_runtime.QuerySettings,
         shape,
         temp_directory=temp_directory,
         timeout_s=timeout_s,
-        distribution=shared or values_runtime.Distribution(),
+        distribution=shared or values_runtime.DistributionSettings(),
     )
 
 
-def _telemetry(shape: shapes.Telemetry | None) -> values_runtime.Telemetry:
+def _telemetry(shape: shapes.TelemetrySection | None) -> values_runtime.TelemetrySettings:
     if shape is None:
-        return values_runtime.Telemetry()
+        return values_runtime.TelemetrySettings()
     exporter = shape.otel_exporter and _same(values_runtime.OtelExporter, shape.otel_exporter)
-    return _same(values_runtime.Telemetry, shape, otel_exporter=exporter)
+    return _same(values_runtime.TelemetrySettings, shape, otel_exporter=exporter)
 
 
-def _scheduler(shape: shapes.Scheduler | None, base_dir: Path) -> values_runtime.Scheduler:
+def _scheduler(
+    shape: shapes.SchedulerSection | None, base_dir: Path
+) -> values_runtime.SchedulerSettings:
     if shape is None or shape.state_location is None:
-        return values_runtime.Scheduler()
+        return values_runtime.SchedulerSettings()
     location = locations.absolute(shape.state_location, base_dir)
-    return values_runtime.Scheduler(location, shape.params)
+    return values_runtime.SchedulerSettings(location, shape.params)
 
 
-def snapshots(shape: top.Snapshots | None, base_dir: Path) -> SnapshotStore | None:
+def snapshots(shape: top.SnapshotsSection | None, base_dir: Path) -> SnapshotStoreSettings | None:
     """Build the place for snapshots; None where there is none or it is off."""
     if shape is None or not shape.enabled or shape.location is None:
         return None
     location = locations.absolute(shape.location, base_dir)
-    return SnapshotStore(location, shape.params, shape.bootstrap_on_failure_behavior)
+    return SnapshotStoreSettings(location, shape.params, shape.bootstrap_on_failure_behavior)
 
 
 def _path(text: str | None, base_dir: Path) -> Path | None:

@@ -17,23 +17,25 @@ Shape = TypeVar("Shape", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Generic[Shape]):
+class CheckedDocument(Generic[Shape]):
     """What a document holds, if it has the shape; else why not."""
 
     shape: Shape | None
     problems: tuple[Problem, ...] = ()
 
 
-def check(model: type[Shape], document: Document) -> Checked[Shape]:
+def check(model: type[Shape], document: Document) -> CheckedDocument[Shape]:
     """Check a document against a model and find every problem."""
     try:
-        return Checked(model.model_validate(document.value))
+        return CheckedDocument(model.model_validate(document.value))
     except ValidationError as exc:
         errors = exc.errors(include_url=False, include_input=False)
         found = [_problem(model, document, error) for error in errors]
         # Where a key takes one of several kinds, pydantic complains once for each kind.
         firsts = {problem.path: problem for problem in reversed(found)}
-        return Checked(None, tuple(problem for problem in found if problem is firsts[problem.path]))
+        return CheckedDocument(
+            None, tuple(problem for problem in found if problem is firsts[problem.path])
+        )
 
 
 def suggest(word: str, known: Iterable[str]) -> str:

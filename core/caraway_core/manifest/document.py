@@ -26,12 +26,12 @@ _TAGS = "tag:yaml.org,2002:"
 
 
 @dataclass(slots=True)
-class Node:
+class DocumentNode:
     """A value, the line it starts on, and its children with the lines of their keys."""
 
     value: Any  # what YAML holds: scalars, lists and mappings of them
     line: int
-    children: dict[str | int, tuple[int, "Node"]] = field(default_factory=dict)
+    children: dict[str | int, tuple[int, "DocumentNode"]] = field(default_factory=dict)
     size: int = 1
 
 
@@ -40,7 +40,7 @@ class Document:
     """One YAML file, or the part of it below `prefix`."""
 
     path: Path
-    root: Node
+    root: DocumentNode
     prefix: Location = ()
 
     @property
@@ -138,7 +138,7 @@ def _syntax_problem(path: Path, exc: yaml.YAMLError) -> Problem:
 class _Open:
     """A list or mapping whose end has not been read yet."""
 
-    node: Node
+    node: DocumentNode
     anchor: str | None
     key: str | None = None
     key_line: int = 0
@@ -151,8 +151,8 @@ class _Builder:
         self.problems: list[Problem] = []
         self._path = path
         self._open: list[_Open] = []
-        self._anchors: dict[str, Node | None] = {}
-        self._root: Node | None = None
+        self._anchors: dict[str, DocumentNode | None] = {}
+        self._root: DocumentNode | None = None
         self._documents = 0
 
     def take(self, event: Any) -> None:
@@ -165,9 +165,9 @@ class _Builder:
             case yaml.AliasEvent():
                 self._alias(event.anchor, line)
             case yaml.MappingStartEvent():
-                self._start(Node({}, line), event.anchor)
+                self._start(DocumentNode({}, line), event.anchor)
             case yaml.SequenceStartEvent():
-                self._start(Node([], line), event.anchor)
+                self._start(DocumentNode([], line), event.anchor)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
                 self._end()
 
@@ -200,7 +200,7 @@ class _Builder:
             raise self._stop(line, "a second document starts here ('---'); a file holds one")
 
     def _scalar(self, event: Any, line: int) -> None:
-        node = Node(self._scalar_value(event, line), line)
+        node = DocumentNode(self._scalar_value(event, line), line)
         if self._is_key_wanted():
             self._key(event.value, line)
         else:
@@ -224,7 +224,7 @@ class _Builder:
             raise self._stop(line, f"the alias '*{anchor}' cannot be a key")
         self._attach(node, line)
 
-    def _start(self, node: Node, anchor: str | None) -> None:
+    def _start(self, node: DocumentNode, anchor: str | None) -> None:
         if self._is_key_wanted():
             raise self._stop(node.line, "a key must be a plain text")
         if len(self._open) >= MAX_DEPTH:
@@ -238,7 +238,7 @@ class _Builder:
         self._attach(closed.node)
         self._keep(closed.anchor, closed.node)
 
-    def _keep(self, anchor: str | None, node: Node) -> None:
+    def _keep(self, anchor: str | None, node: DocumentNode) -> None:
         if anchor is not None:
             self._anchors[anchor] = node
 
@@ -257,7 +257,7 @@ class _Builder:
             self._add(line, f"the key '{key}' is given twice, first on line {first}", where)
         parent.key, parent.key_line = key, line
 
-    def _attach(self, node: Node, line: int | None = None) -> None:
+    def _attach(self, node: DocumentNode, line: int | None = None) -> None:
         if not self._open:
             self._root = node
             return
@@ -271,7 +271,7 @@ class _Builder:
             parent.node.children[len(parent.node.value)] = (line or node.line, node)
             parent.node.value.append(node.value)
 
-    def _grow(self, parent: Node, node: Node) -> None:
+    def _grow(self, parent: DocumentNode, node: DocumentNode) -> None:
         parent.size += node.size
         if parent.size > MAX_VALUES:
             raise self._stop(

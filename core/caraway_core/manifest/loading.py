@@ -100,12 +100,12 @@ class _Loading:
         files = [str(file) for file in self._files]
         return files.index(problem.file), problem.line
 
-    def _load(self, file: Path, trail: tuple[Path, ...]) -> top.Manifest | None:
+    def _load(self, file: Path, trail: tuple[Path, ...]) -> top.ManifestSection | None:
         """Read one manifest file; `trail` are the manifests that led to it."""
         content = self._read(file)
         if content is None:
             return None
-        checked = checking.check(top.Manifest, content)
+        checked = checking.check(top.ManifestSection, content)
         self._problems += checked.problems
         self._problems += rules.manifest(content)
         if self._checks_params and checked.shape is not None:
@@ -166,9 +166,9 @@ class _Loading:
         if section in ("datasets", "views"):
             self._notices += notices.of_dataset(found)
         match checked.shape:
-            case shapes.Dataset() as shape:
+            case shapes.DatasetSection() as shape:
                 self._add_dataset(shape, found)
-            case shapes.View() as shape:
+            case shapes.ViewSection() as shape:
                 self._add_view(shape, found)
 
     def _follow(self, section: str, item: Document) -> Document | None:
@@ -187,11 +187,11 @@ class _Loading:
             self._add(item, ("ref",), str(exc))
             return None
 
-    def _add_dataset(self, shape: shapes.Dataset, found: Document) -> None:
+    def _add_dataset(self, shape: shapes.DatasetSection, found: Document) -> None:
         if self._is_new(shape.name, found):
             self._datasets.append(building.dataset(shape, found.path.parent))
 
-    def _add_view(self, shape: shapes.View, found: Document) -> None:
+    def _add_view(self, shape: shapes.ViewSection, found: Document) -> None:
         is_new = self._is_new(shape.name, found)
         sql = shape.sql if shape.sql_ref is None else self._sql(shape.sql_ref, found)
         if not is_new or sql is None:

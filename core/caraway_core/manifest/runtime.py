@@ -12,7 +12,7 @@ EvictionPolicy = Literal["lru", "tiny_lfu"]
 
 
 @dataclass(frozen=True, slots=True)
-class Auth:
+class AuthSettings:
     """Who may call. `keys` are as written: secrets not filled in, suffix not split off."""
 
     enabled: bool = False
@@ -20,7 +20,7 @@ class Auth:
 
 
 @dataclass(frozen=True, slots=True)
-class Tls:
+class TlsSettings:
     """A certificate and its key, each as a file or as PEM text that may be a secret reference."""
 
     certificate_file: Path | None = None
@@ -30,7 +30,7 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
-class Cors:
+class CorsSettings:
     """Which web pages may call from a browser."""
 
     enabled: bool = False
@@ -38,7 +38,7 @@ class Cors:
 
 
 @dataclass(frozen=True, slots=True)
-class TaskHistory:
+class TaskHistorySettings:
     """What `runtime.task_history` keeps, and for how long."""
 
     enabled: bool = True
@@ -51,7 +51,7 @@ class TaskHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class SqlResultsCache:
+class SqlResultsCacheSettings:
     """How answers of SQL queries are cached. A stale time above 0 serves old answers that long."""
 
     enabled: bool = True
@@ -65,14 +65,14 @@ class SqlResultsCache:
 
 
 @dataclass(frozen=True, slots=True)
-class Caching:
+class CachingSettings:
     """The caches of this build."""
 
-    sql_results: SqlResultsCache = SqlResultsCache()
+    sql_results: SqlResultsCacheSettings = SqlResultsCacheSettings()
 
 
 @dataclass(frozen=True, slots=True)
-class Distribution:
+class DistributionSettings:
     """From which sizes on a cluster shares out the work of a query, and how."""
 
     small_table_bytes: int = 16 * MIB
@@ -82,7 +82,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class QuerySettings:
     """Limits of queries. None leaves the choice to the engine, and for `timeout_s` means never.
 
     `max_concurrent_queries` 0 is unbounded. More than `max_queued_queries` waiting statements are
@@ -100,11 +100,11 @@ class Query:
     temp_directory: Path | None = None
     consistency: Consistency = "strong"
     """`eventual`: what other schedulers acknowledged may be read some milliseconds late."""
-    distribution: Distribution = Distribution()
+    distribution: DistributionSettings = DistributionSettings()
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
+class FlightSettings:
     """The Arrow Flight server."""
 
     max_message_size_bytes: int = 16 * MIB
@@ -112,7 +112,7 @@ class Flight:
 
 
 @dataclass(frozen=True, slots=True)
-class Http:
+class HttpSettings:
     """The HTTP server; a body above the limit is refused with 413."""
 
     max_body_size_bytes: int = 128 * MIB
@@ -127,7 +127,7 @@ class Http:
 
 
 @dataclass(frozen=True, slots=True)
-class Mcp:
+class McpSettings:
     """The MCP endpoint; no allowed hosts means that any host name is served."""
 
     allowed_hosts: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ class OtelExporter:
 
 
 @dataclass(frozen=True, slots=True)
-class Telemetry:
+class TelemetrySettings:
     """What is reported about the process."""
 
     enabled: bool = True
@@ -155,7 +155,7 @@ class Telemetry:
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduler:
+class SchedulerSettings:
     """Where results of jobs are kept: the absolute path of a folder, or the URL of a bucket.
 
     `params` are as written, secrets not filled in. None leaves the choice to the scheduler.
@@ -166,7 +166,7 @@ class Scheduler:
 
 
 @dataclass(frozen=True, slots=True)
-class Jobs:
+class JobSettings:
     """Limits of asynchronous queries; None leaves the choice to the scheduler.
 
     More than `max_queued` waiting jobs are refused, and answers are kept for `retention_s`.
@@ -178,24 +178,24 @@ class Jobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class RuntimeSettings:
     """Everything under `runtime`. `tls` is None when the servers speak plain text."""
 
-    auth: Auth = Auth()
-    tls: Tls | None = None
-    cors: Cors = Cors()
-    task_history: TaskHistory = TaskHistory()
-    caching: Caching = Caching()
-    query: Query = Query()
+    auth: AuthSettings = AuthSettings()
+    tls: TlsSettings | None = None
+    cors: CorsSettings = CorsSettings()
+    task_history: TaskHistorySettings = TaskHistorySettings()
+    caching: CachingSettings = CachingSettings()
+    query: QuerySettings = QuerySettings()
     cpu_cores: int | None = None
     dataset_load_parallelism: int | None = None
     shutdown_timeout_s: float = 30.0
     ready_state: ReadyState = "on_load"
     output_level: Literal["info", "verbose", "very_verbose"] | None = None
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
-    flight: Flight = Flight()
-    http: Http = Http()
-    mcp: Mcp = Mcp()
-    telemetry: Telemetry = field(default_factory=Telemetry)
-    scheduler: Scheduler = field(default_factory=Scheduler)
-    jobs: Jobs = Jobs()
+    flight: FlightSettings = FlightSettings()
+    http: HttpSettings = HttpSettings()
+    mcp: McpSettings = McpSettings()
+    telemetry: TelemetrySettings = field(default_factory=TelemetrySettings)
+    scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    jobs: JobSettings = JobSettings()

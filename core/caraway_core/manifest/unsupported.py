@@ -49,7 +49,7 @@ def _is_client_check(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class UnsupportedKey:
     """A key that is refused when `applies` to its value; `*` in the path is every item.
 
     `what` names what is refused, where that is not the key itself.
@@ -65,20 +65,22 @@ _OFF = "remove it or set its 'enabled' to false"
 
 IN_MANIFEST = (
     *(
-        Refusal(section, _is_present, f"remove it ({BUILT})")
+        UnsupportedKey(section, _is_present, f"remove it ({BUILT})")
         for section in (
             "catalogs models embeddings rerankers search_engines tools workers functions evals"
         ).split()
     ),
-    Refusal("extensions", _is_any_on),
-    Refusal("management", _is_enabled, _OFF),
-    Refusal("runtime.policy", _is_on),
-    Refusal("runtime.source_rate_control", _is_on),
-    Refusal("runtime.auth.oidc", _is_on, _OFF),
-    Refusal("runtime.tls.client_auth_mode", _is_client_check, "remove it or set it to 'none'"),
-    Refusal("runtime.caching.search_results", _is_enabled, _OFF),
-    Refusal("runtime.caching.embeddings", _is_enabled, _OFF),
-    Refusal("runtime.functions", _is_enabled, _OFF),
+    UnsupportedKey("extensions", _is_any_on),
+    UnsupportedKey("management", _is_enabled, _OFF),
+    UnsupportedKey("runtime.policy", _is_on),
+    UnsupportedKey("runtime.source_rate_control", _is_on),
+    UnsupportedKey("runtime.auth.oidc", _is_on, _OFF),
+    UnsupportedKey(
+        "runtime.tls.client_auth_mode", _is_client_check, "remove it or set it to 'none'"
+    ),
+    UnsupportedKey("runtime.caching.search_results", _is_enabled, _OFF),
+    UnsupportedKey("runtime.caching.embeddings", _is_enabled, _OFF),
+    UnsupportedKey("runtime.functions", _is_enabled, _OFF),
 )
 
 
@@ -108,7 +110,7 @@ def _words(columns: object) -> frozenset[str]:
 
 
 _IN_ACCELERATION = tuple(
-    Refusal("acceleration", applies, "remove it or set 'enabled' to false", what)
+    UnsupportedKey("acceleration", applies, "remove it or set 'enabled' to false", what)
     for what, applies in (
         ("'on_conflict' over an index", _is_of_an_index),
         ("'write_mode'", _asks("write_mode", _is_any_of("write_back"))),
@@ -116,16 +118,16 @@ _IN_ACCELERATION = tuple(
 )
 IN_DATASET = (
     *_IN_ACCELERATION,
-    Refusal("vectors", _is_on, _OFF),
-    Refusal("full_text_search", _is_on, _OFF),
-    Refusal("replication", _is_enabled, _OFF),
-    Refusal("columns.*.embeddings", _is_present),
-    Refusal("columns.*.full_text_search", _is_on, _OFF),
+    UnsupportedKey("vectors", _is_on, _OFF),
+    UnsupportedKey("full_text_search", _is_on, _OFF),
+    UnsupportedKey("replication", _is_enabled, _OFF),
+    UnsupportedKey("columns.*.embeddings", _is_present),
+    UnsupportedKey("columns.*.full_text_search", _is_on, _OFF),
 )
 IN_VIEW = _IN_ACCELERATION
 
 
-def problems(document: Document, refusals: tuple[Refusal, ...]) -> Iterator[Problem]:
+def problems(document: Document, refusals: tuple[UnsupportedKey, ...]) -> Iterator[Problem]:
     """Yield a problem for every key of the document that this build refuses."""
     for refusal in refusals:
         for location, value in _find(document.value, refusal.path.split("."), ()):

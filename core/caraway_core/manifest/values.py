@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Literal
 
 from caraway_core.manifest.acceleration import Acceleration, TimeFormat
-from caraway_core.manifest.runtime import ReadyState, Runtime
+from caraway_core.manifest.runtime import ReadyState, RuntimeSettings
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class DeclaredColumn:
     """A declared column; `type` is a text that `arrow_type` understands, None means inferred."""
 
     name: str
@@ -36,7 +36,7 @@ class Dataset:
     metadata: Mapping[str, object] = field(default_factory=dict)
     access: Literal["read", "read_write"] = "read"
     params: Mapping[str, str] = field(default_factory=dict, repr=False)
-    columns: tuple[Column, ...] = ()
+    columns: tuple[DeclaredColumn, ...] = ()
     time_column: str | None = None
     time_format: TimeFormat | None = None
     ready_state: ReadyState | None = None
@@ -78,7 +78,7 @@ class DeclaredStore:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotStore:
+class SnapshotStoreSettings:
     """Where snapshots of accelerated datasets lie: the URL of a bucket, or an absolute folder.
 
     `on_failure` says what becomes of a dataset that cannot start from its snapshot: it is loaded
@@ -106,8 +106,8 @@ class Manifest:
     files: tuple[Path, ...]
     datasets: tuple[Dataset, ...]
     views: tuple[View, ...]
-    runtime: Runtime
+    runtime: RuntimeSettings
     secrets: tuple[DeclaredStore, ...]
     dependencies: tuple[str, ...]
     notices: tuple[str, ...]
-    snapshots: SnapshotStore | None = None
+    snapshots: SnapshotStoreSettings | None = None

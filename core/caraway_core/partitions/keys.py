@@ -16,7 +16,7 @@ _QUOTES = frozenset("'\"")
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class BucketKey:
     """Rows by a hash of a column, see `hashing.bucket_of`."""
 
     count: int
@@ -40,7 +40,7 @@ class ByExpression:
     name: str | None = None
 
 
-Term = Bucket | ByColumn | ByExpression
+Term = BucketKey | ByColumn | ByExpression
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def keeps_together(term: Term, columns: Collection[str]) -> bool:
     """Whether rows with the same values in these columns are never parted by a term."""
     if isinstance(term, ByExpression):
         return False
-    return term.column in columns or (isinstance(term, Bucket) and term.count == 1)
+    return term.column in columns or (isinstance(term, BucketKey) and term.count == 1)
 
 
 def parse(text: str, name: str | None = None) -> Term:
@@ -95,14 +95,14 @@ def column_name(text: str) -> str:
     return name[1:-1].replace('""', '"') if name.startswith('"') else name
 
 
-def _bucket(text: str, inner: str, name: str | None) -> Bucket:
+def _bucket(text: str, inner: str, name: str | None) -> BucketKey:
     number, _, column = inner.partition(",")
     if not re.fullmatch(r"\s*[0-9]+\s*", number) or not _COLUMN.fullmatch(column):
         raise ValueError(f"'{text}' is not a bucket; write 'bucket(n, column)'")
     digits = number.strip().lstrip("0")
     if not 1 <= len(digits) <= len(str(MAX_BUCKETS)) or int(digits) > MAX_BUCKETS:
         raise ValueError(f"'{text}' has no such number of buckets: 1 to {MAX_BUCKETS:,}")
-    return Bucket(int(digits), column_name(column), name)
+    return BucketKey(int(digits), column_name(column), name)
 
 
 def _check_closed(text: str) -> None:

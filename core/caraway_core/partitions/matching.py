@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from caraway_core.partitions import hashing, naming
-from caraway_core.partitions.keys import Bucket, ByExpression, PartitionBy, Term
+from caraway_core.partitions.keys import BucketKey, ByExpression, PartitionBy, Term
 from caraway_core.partitions.naming import Value, Values
 
 
@@ -40,7 +40,7 @@ def colocation(by: PartitionBy, schema: pa.Schema) -> str | None:
     it are joined on their bucket columns without moving rows.
     """
     match by.terms:
-        case (Bucket(count, column),) if count > 1 and column in schema.names:
+        case (BucketKey(count, column),) if count > 1 and column in schema.names:
             return f"bucket({count}) of {hashing.family(schema.field(column).type)}"
     return None
 
@@ -58,7 +58,7 @@ def _allowed(term: Term, facts: Sequence[Fact], schema: pa.Schema) -> frozenset[
     known = [values for values in sets if values is not None]
     if not known:
         return None
-    if isinstance(term, Bucket):
+    if isinstance(term, BucketKey):
         known = [hashing.bucket_of(values, term.count) for values in known]
     return frozenset.intersection(*(frozenset(naming.plain_values(values)) for values in known))
 

@@ -73,7 +73,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class UnderWay:
+class ActiveStatement:
     """A statement under way: what it may read, and since when.
 
     It was planned over one of the `catalogs`, with these logs. `since_s` is in monotonic seconds.
@@ -86,7 +86,7 @@ class UnderWay:
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class TableWrite:
     """A statement that changes a table; `name` is what SQL calls it."""
 
     table: TableName
@@ -175,7 +175,7 @@ class Executor(Protocol):
         """
         ...
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan the statement and return what it would change; None if it only reads.
 
         Raises:
@@ -199,7 +199,7 @@ class Executor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StatementProgress:
     """How far a statement is. Totals grow while its later stages are being planned."""
 
     stages_done: int = 0
@@ -219,7 +219,7 @@ class Dispatch(Protocol):
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream: ...
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads.
 
         Raises:
@@ -251,11 +251,11 @@ class Dispatch(Protocol):
         """Have all statements from now on read a version with this log; () ends that."""
         ...
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         """Tell how far a statement is that is under way here in several steps."""
         ...
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         """Return the statements whose streams are not at their end, nor closed."""
         ...
 

@@ -92,7 +92,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExchangePart:
     """One table of an exchange. Only the fleet that made it knows what `handle` is."""
 
     handle: Any = field(repr=False)
@@ -107,7 +107,7 @@ class Input:
 
     name: str
     schema: pa.Schema
-    parts: tuple[Part, ...]
+    parts: tuple[ExchangePart, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class TaskTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class TaskReport:
     """What came of a task, beside its tables: for each table its rows and bytes."""
 
     sizes: tuple[tuple[int, int], ...]
@@ -183,15 +183,15 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """What came of a task: a part, or one for each hash partition, and what it took."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ExchangePart, ...]
     elapsed_ms: float
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AnswerPage:
     """Some rows of an answer that is read page by page.
 
     The first one of an answer also says what it is. An answer that fits in one page leaves
@@ -267,7 +267,9 @@ class Fleet(Protocol):
         """Have the executor run a fragment, which is what makes it ready."""
         ...
 
-    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
         """Run a task and leave its rows in the exchange."""
         ...
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StateEntry:
     """A value and the revision at which it was written; revisions only grow."""
 
     key: str
@@ -31,7 +31,7 @@ class StateStore(Protocol):
         """
         ...
 
-    async def get(self, key: str) -> Entry | None: ...
+    async def get(self, key: str) -> StateEntry | None: ...
 
     async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
         """Return the revision of each key's live entry, 0 where there is none.
@@ -40,7 +40,7 @@ class StateStore(Protocol):
         """
         ...
 
-    async def scan(self, prefix: str) -> Sequence[Entry]:
+    async def scan(self, prefix: str) -> Sequence[StateEntry]:
         """Return the live entries under the prefix, in key order."""
         ...
 
@@ -66,7 +66,7 @@ class StateStore(Protocol):
         """Return up to `limit` records from the offset `start` on."""
         ...
 
-    def watch(self, prefix: str) -> AsyncIterator[Entry]:
+    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
         """Yield entries under the prefix as they are written; a deletion has an empty value.
 
         Begins with this call, not with the first iteration: watch, then scan, and nothing is

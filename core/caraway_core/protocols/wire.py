@@ -6,7 +6,7 @@ import pyarrow as pa
 from pyarrow import ipc
 
 from caraway_core.ids import ExecutorId, TableName
-from caraway_core.protocols.fleet import Description, Page
+from caraway_core.protocols.fleet import AnswerPage, Description
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class InputShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ActorStatus:
     """What the process that keeps an executor's actor sees of it."""
 
     description: Description
@@ -48,7 +48,7 @@ class PackedPage:
     written: TableName | None = None
 
 
-def pack(page: Page) -> PackedPage:
+def pack(page: AnswerPage) -> PackedPage:
     return PackedPage(
         page.cursor,
         _written(page.batches) if page.batches else None,
@@ -59,13 +59,13 @@ def pack(page: Page) -> PackedPage:
     )
 
 
-def unpack(packed: PackedPage) -> Page:
+def unpack(packed: PackedPage) -> AnswerPage:
     """The page again; its batches use the memory of the packed one."""
     batches: tuple[pa.RecordBatch, ...] = ()
     if packed.rows is not None:
         with ipc.open_stream(packed.rows) as reader:
             batches = tuple(reader)
-    return Page(
+    return AnswerPage(
         packed.cursor,
         batches,
         packed.is_last,

@@ -3,7 +3,7 @@
 Ray itself is never imported here: it runs as a program of its own, which calls `start_hook`.
 """
 
-from caraway_core.ray_nodes.node import Node, NodeFailedError
+from caraway_core.ray_nodes.node import NodeFailedError, RayNode
 from caraway_core.ray_nodes.options import (
     NAMESPACE,
     NodeOptions,
@@ -20,9 +20,9 @@ from caraway_core.ray_nodes.tokens import make_token, read_token
 __all__ = [
     "NAMESPACE",
     "GcsStore",
-    "Node",
     "NodeFailedError",
     "NodeOptions",
+    "RayNode",
     "diverted",
     "environment",
     "executor_name",

@@ -33,7 +33,7 @@ class NodeFailedError(CarawayError):
     """A Ray node did not start."""
 
 
-class Node:
+class RayNode:
     """A running node. Its processes end with it, and with the process that started it."""
 
     def __init__(

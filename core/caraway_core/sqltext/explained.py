@@ -8,14 +8,14 @@ from caraway_core.sqltext.lexer import SqlToken
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExplainedStatement:
     """The statement behind an EXPLAIN, and whether it is to be run."""
 
     statement: str
     is_run: bool
 
 
-def parse(sql: str) -> Asked | None:
+def parse(sql: str) -> ExplainedStatement | None:
     """Take EXPLAIN off a statement; None for any other."""
     if lexer.first_word(sql) != "EXPLAIN":
         return None
@@ -30,7 +30,7 @@ def parse(sql: str) -> Asked | None:
     if word == "FORMAT":
         _next(tokens)
         word, start = _next(tokens)
-    return Asked(text[start:], is_run) if word else None
+    return ExplainedStatement(text[start:], is_run) if word else None
 
 
 def _next(tokens: Iterator[SqlToken]) -> tuple[str, int]:

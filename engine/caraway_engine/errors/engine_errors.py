@@ -13,7 +13,7 @@ from caraway_engine.errors import engine_messages as messages
 from caraway_engine.errors import type_words
 
 
-class Fault(Enum):
+class FaultOwner(Enum):
     """Who caused an error."""
 
     STATEMENT = "statement"
@@ -38,7 +38,7 @@ _KIND = re.compile(
 class Told:
     """An engine error as reported to users."""
 
-    fault: Fault
+    fault: FaultOwner
     message: str
 
 
@@ -47,7 +47,7 @@ def read(text: str) -> Told:
     kinds, rest = _kinds(text)
     for message in messages.WORDED:
         if match := message.find(rest):
-            return Told(Fault.STATEMENT, _worded(message, match))
+            return Told(FaultOwner.STATEMENT, _worded(message, match))
     return Told(_fault(kinds), plain(rest))
 
 
@@ -74,14 +74,16 @@ def _kinds(text: str) -> tuple[list[str], str]:
     return kinds, text
 
 
-def _fault(kinds: list[str]) -> Fault:
+def _fault(kinds: list[str]) -> FaultOwner:
     """Return the fault: a source if any kind is one of its, else the innermost known kind."""
     if any(kind in messages.SOURCE_KINDS or kind.startswith("Generic ") for kind in kinds):
-        return Fault.SOURCE
+        return FaultOwner.SOURCE
     if any(kind in messages.ENGINE_KINDS for kind in kinds):
-        return Fault.ENGINE
+        return FaultOwner.ENGINE
     return (
-        Fault.STATEMENT if any(kind in messages.STATEMENT_KINDS for kind in kinds) else Fault.ENGINE
+        FaultOwner.STATEMENT
+        if any(kind in messages.STATEMENT_KINDS for kind in kinds)
+        else FaultOwner.ENGINE
     )
 
 

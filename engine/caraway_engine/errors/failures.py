@@ -21,7 +21,7 @@ from caraway_core.errors import (
 from caraway_core.ids import TableName
 from caraway_engine.errors import engine_errors, failing, type_words
 from caraway_engine.errors import engine_messages as messages
-from caraway_engine.errors.engine_errors import Fault
+from caraway_engine.errors.engine_errors import FaultOwner
 
 logger = logging.getLogger(__name__)
 _LONGEST_CAUSE = 4_000
@@ -47,9 +47,9 @@ def translate(exc: BaseException, *, tables: Iterable[str], planning: bool) -> Q
         return error
     told = engine_errors.read(text)
     match told.fault:
-        case Fault.SOURCE:
+        case FaultOwner.SOURCE:
             return _source_error(told.message)
-        case Fault.STATEMENT:
+        case FaultOwner.STATEMENT:
             return InvalidQueryError(told.message)
     if planning or messages.NO_VALUE.find(text):
         return InvalidQueryError(told.message or "the statement cannot be planned")

@@ -5,13 +5,21 @@ types. The text of a plan is never inspected. This package does not run statemen
 """
 
 from caraway_engine.known_faults.mending import (
-    Mended,
-    Planned,
+    PlannedStatement,
     Relations,
+    RewrittenStatement,
     is_null_safe,
     mend,
     planned,
 )
 from caraway_engine.known_faults.schemas import KnownSchemas
 
-__all__ = ["KnownSchemas", "Mended", "Planned", "Relations", "is_null_safe", "mend", "planned"]
+__all__ = [
+    "KnownSchemas",
+    "PlannedStatement",
+    "Relations",
+    "RewrittenStatement",
+    "is_null_safe",
+    "mend",
+    "planned",
+]

@@ -15,7 +15,7 @@ class Remedy(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class KnownFault:
     """A fault: its name, a sentence that describes it, and the remedy."""
 
     name: str
@@ -24,127 +24,127 @@ class Fault:
 
 
 FAULTS = (
-    Fault(
+    KnownFault(
         "integer-overflow",
         "Integer overflow in `+`, `-`, `*` and negation wraps around silently.",
         Remedy.GUARDED,
     ),
-    Fault(
+    KnownFault(
         "sum-overflow",
         "A sum of BIGINT, DECIMAL or durations that overflows wraps around silently, as does the "
         "average of durations.",
         Remedy.GUARDED,
     ),
-    Fault(
+    KnownFault(
         "sums-of-sums",
         "A sum of decimals next to a DISTINCT aggregate gets a wider type that cannot be compared.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "in-loses-null",
         "`x IN (subquery)` is false where it should be NULL, under NOT, OR, IS NULL and CASE.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "count-of-nothing",
         "A correlated subquery with an aggregate returns no row instead of one, in "
         "EXISTS, IN, ANY and ALL.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "correlated-limit",
         "LIMIT and OFFSET of a correlated subquery in EXISTS, IN, ANY and ALL are applied to all "
         "outer rows together, or not at all.",
         Remedy.REFUSED,
     ),
-    Fault(
+    KnownFault(
         "except-all",
         "EXCEPT ALL and INTERSECT ALL ignore how many times a row occurs.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "using-loses-right",
         "A column of USING is taken from the left side, even in FULL and RIGHT joins.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "using-ambiguous",
         "An unqualified column of USING is ambiguous in WHERE and in the ON of other joins.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "null-safe-where",
         "`a = b` in WHERE lets NULL equal NULL if a join has IS NOT DISTINCT FROM.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "grouped-extremes",
         "Grouped `min` and `max` of floats ignore NaN, and `min` of infinities is the largest "
         "finite number.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "zeros-in-windows",
         "PARTITION BY and ORDER BY of windows treat 0.0 and -0.0 as different.",
         Remedy.REWRITTEN,
     ),
-    Fault("zeros-in-lists", "-0.0 does not match 0.0 in an IN list.", Remedy.REWRITTEN),
-    Fault(
+    KnownFault("zeros-in-lists", "-0.0 does not match 0.0 in an IN list.", Remedy.REWRITTEN),
+    KnownFault(
         "moving-infinity",
         "A sum or an average over a moving frame stays NaN after an infinity has left the frame.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "nan-in-statistics",
         "Rows with NaN in Parquet files are lost when row groups are pruned, in comparisons "
         "and top-k queries by a float.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "zone-forgotten",
         "A TIMESTAMPTZ value has no zone, and takes the zone of the value it is compared with.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "intervals-by-parts",
         "Intervals are compared by months, then days, then the rest, so the difference of two "
         "times is less than one day.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "lists-with-null",
         "IN and NOT IN over lists with columns are merged as if none of them were NULL.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "sorted-offset",
         "Rows are lost if the result of an OFFSET is sorted by the same key again.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "constant-in-outer-join",
         "A column that a filter fixes to one value counts as constant above an outer join that "
         "makes it NULL: ORDER BY ignores it, and GROUP BY, DISTINCT and windows return a group "
         "twice.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "sorted-totals",
         "Grouping sets over sorted rows, or by a constant, count as sorted or constant, "
         "although their totals are NULL.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "window-names",
         "`OVER (w ROWS ...)` inside another expression loses the definition of w.",
         Remedy.REWRITTEN,
     ),
-    Fault(
+    KnownFault(
         "chance-in-cte",
         "A CTE that calls random() or uuid() is recomputed for each reference.",
         Remedy.REFUSED,
     ),
-    Fault(
+    KnownFault(
         "bare-names",
         "A filter above a join with equal column names is applied to the wrong column.",
         Remedy.SET,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 
 from caraway_engine.known_faults import scopes, syntax
-from caraway_engine.known_faults.scopes import Scope
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 _COLUMNS = ("Identifier", "CompoundIdentifier")
@@ -21,7 +21,7 @@ def spelling(column: Tree) -> list[str]:
     return [syntax.spelled(each) for each in (parts if isinstance(parts, list) else [parts])]
 
 
-def replace(scope: Scope, names: frozenset[str], form: Callable[[Tree], Tree]) -> bool:
+def replace(scope: SelectScope, names: frozenset[str], form: Callable[[Tree], Tree]) -> bool:
     """Replace columns of these names by a form with a place for each; return whether any did."""
     columns = [each for each in _used(scope, names) if names.intersection(spelling(each))]
     for each in columns:
@@ -29,7 +29,7 @@ def replace(scope: Scope, names: frozenset[str], form: Callable[[Tree], Tree]) -
     return bool(columns)
 
 
-def _used(scope: Scope, names: frozenset[str]) -> list[Tree]:
+def _used(scope: SelectScope, names: frozenset[str]) -> list[Tree]:
     """Return the columns that a SELECT outputs, or groups or sorts by."""
     columns = list(outside_aggregates(scope.select["projection"]))
     aliases, shown = _own_names(scope)
@@ -52,7 +52,7 @@ def _grouping_arguments(tree: Tree) -> Iterator[Tree]:
             yield from outside_aggregates(syntax.arguments(each))
 
 
-def _own_names(scope: Scope) -> tuple[set[str], set[str]]:
+def _own_names(scope: SelectScope) -> tuple[set[str], set[str]]:
     """Return the aliases of computed columns, and the names of all output columns."""
     aliases, shown = set(), set()
     for item in scope.select["projection"]:

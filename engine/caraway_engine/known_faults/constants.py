@@ -16,10 +16,10 @@ from typing import Any
 from datafusion import LogicalPlan, SessionContext
 
 from caraway_engine.known_faults import columns, joining, scopes, syntax
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 from caraway_engine.statements import plan_nodes
-from caraway_engine.statements.plan_nodes import HiddenError, Node
+from caraway_engine.statements.plan_nodes import HiddenError, PlanNode
 
 _NOTHING: frozenset[str] = frozenset()
 _PADDED = {"Left": (1,), "Right": (0,), "Full": (0, 1)}
@@ -93,17 +93,17 @@ class _Look:
                 constants = frozenset(self._names(raw))
         return constants, is_sorted
 
-    def _join(self, node: Node, below: Sequence[frozenset[str]]) -> None:
+    def _join(self, node: PlanNode, below: Sequence[frozenset[str]]) -> None:
         for side in _PADDED.get(str(node.variant.join_type()), ()):
             self.padded |= below[side]
 
-    def _group(self, node: Node, constants: frozenset[str], is_sorted: bool) -> None:
+    def _group(self, node: PlanNode, constants: frozenset[str], is_sorted: bool) -> None:
         keys = node.variant.group_by_exprs() if node.kind == "Aggregate" else ()
         if any(each.variant_name() == "GroupingSet" for each in keys):
             self.totalled |= constants
             self.is_sorted |= is_sorted
 
-    def _computed(self, node: Node, constants: frozenset[str]) -> frozenset[str]:
+    def _computed(self, node: PlanNode, constants: frozenset[str]) -> frozenset[str]:
         """Return the output columns that depend only on constants."""
         is_projection = node.kind == "Projection"
         made = node.variant.projections() if is_projection else node.variant.group_by_exprs()
@@ -143,12 +143,12 @@ def _columns(expressions: Sequence[Any]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _equals(node: Node, constants: frozenset[str]) -> frozenset[str]:
+def _equals(node: PlanNode, constants: frozenset[str]) -> frozenset[str]:
     pairs = [_columns(pair) for pair in node.variant.on()]
     return frozenset[str]().union(*(pair for pair in pairs if pair & constants))
 
 
-def mend(scope: Scope, types: Types, believed: Believed, is_view: bool) -> bool:
+def mend(scope: SelectScope, types: Types, believed: Believed, is_view: bool) -> bool:
     """Hide constants from the engine by rewriting their columns; return whether there were any.
 
     Raises:
@@ -172,7 +172,7 @@ def mend(scope: Scope, types: Types, believed: Believed, is_view: bool) -> bool:
     return columns.replace(scope, names, lambda _column: form) or is_mended
 
 
-def _orders_or_groups(scope: Scope) -> bool:
+def _orders_or_groups(scope: SelectScope) -> bool:
     select = scope.select
     is_windowed = any("partition_by" in each for each in scope.expressions())
     sorts = bool(scope.query["order_by"]) or not scope.is_alone()
@@ -189,7 +189,7 @@ def _form(witnesses: list[Tree], names: frozenset[str]) -> Tree:
     return syntax.filled(text, **{f"w{number}": each for number, each in enumerate(witnesses)})
 
 
-def _witnesses(scope: Scope, types: Types, joins: list[Tree]) -> list[Tree]:
+def _witnesses(scope: SelectScope, types: Types, joins: list[Tree]) -> list[Tree]:
     """Return the columns that tell whether a row was matched: all that the conditions name."""
     found: dict[str, Tree] = {}
     for join in joins:
@@ -199,12 +199,12 @@ def _witnesses(scope: Scope, types: Types, joins: list[Tree]) -> list[Tree]:
     return list(found.values())
 
 
-def _has_wildcard(scope: Scope) -> bool:
+def _has_wildcard(scope: SelectScope) -> bool:
     items = scope.select["projection"]
     return any("Wildcard" in item or "QualifiedWildcard" in item for item in items)
 
 
-def _expand(scope: Scope, types: Types, names: frozenset[str]) -> None:
+def _expand(scope: SelectScope, types: Types, names: frozenset[str]) -> None:
     """Expand the columns of `*`; rewritten columns keep their names."""
     items: list[Tree] = []
     for item in scope.select["projection"]:
@@ -218,7 +218,7 @@ def _expand(scope: Scope, types: Types, names: frozenset[str]) -> None:
     scope.select["projection"] = items
 
 
-def _mend_totals(scope: Scope, believed: Believed) -> bool:
+def _mend_totals(scope: SelectScope, believed: Believed) -> bool:
     """Hide from grouping sets that a key is constant or sorted."""
     sets = [each for each in scopes.groups(scope) if syntax.kind(each) in _SETS]
     if not sets or not (believed.totalled or believed.is_sorted):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from caraway_engine.known_faults import columns, scopes, syntax
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _SQL_TYPES = {pa.float32(): "FLOAT", pa.float64(): "DOUBLE"}
@@ -44,7 +44,7 @@ _ONE_ZERO = "__a + 0"
 _HIDDEN = "nanvl(__a, __a)"
 
 
-def candidates(scope: Scope) -> list[Tree]:
+def candidates(scope: SelectScope) -> list[Tree]:
     """Return the expressions whose types decide whether to rewrite anything."""
     found: list[Tree] = []
     for each in scope.expressions():
@@ -54,7 +54,7 @@ def candidates(scope: Scope) -> list[Tree]:
     return found
 
 
-def mend_extremes(scope: Scope, types: Types) -> bool:
+def mend_extremes(scope: SelectScope, types: Types) -> bool:
     """Make grouped min and max respect NaN and infinities; return whether there were any."""
     if not scopes.is_grouped(scope):
         return False
@@ -90,7 +90,7 @@ def _extreme(call: Tree, type_: pa.DataType) -> Tree:
     )
 
 
-def mend_zeros(scope: Scope, types: Types) -> bool:
+def mend_zeros(scope: SelectScope, types: Types) -> bool:
     """Turn -0.0 into 0.0 in window keys and IN lists; return whether there were any."""
     keys = [key for each in scope.expressions() for key in _held_by_bits(each)]
     return _replaced([
@@ -117,7 +117,7 @@ def _may_be_zero(value: Tree) -> bool:
     return syntax.kind(literal) == "Number" and float(literal["Number"][0]) == 0
 
 
-def mend_moving(scope: Scope, types: Types) -> bool:
+def mend_moving(scope: SelectScope, types: Types) -> bool:
     """Make moving sums and averages forget values that left the frame; return if there were any."""
     calls = [each for each in scope.expressions() if _moves(each)]
     arguments = [syntax.arguments(each)[0] for each in calls]
@@ -146,7 +146,7 @@ def _moving(call: Tree) -> Tree:
     return syntax.filled(_MOVING, rest=rest, **counts)
 
 
-def hide_from_statistics(scope: Scope, types: Types) -> bool:
+def hide_from_statistics(scope: SelectScope, types: Types) -> bool:
     """Hide columns in conditions and top-k sort keys from statistics."""
     in_groups = _hide_in_groups(scope, types)
     found = [*_compared(scope), *_first_by(scope)]
@@ -157,7 +157,7 @@ def hide_from_statistics(scope: Scope, types: Types) -> bool:
     ])  # fmt: skip
 
 
-def _hide_in_groups(scope: Scope, types: Types) -> bool:
+def _hide_in_groups(scope: SelectScope, types: Types) -> bool:
     """Also hide the columns of HAVING in GROUP BY, because both must match."""
     found = list(columns.outside_aggregates(scope.select["having"]))
     names = {
@@ -173,7 +173,7 @@ def _is_column(tree: Tree) -> bool:
     return syntax.kind(tree) in ("Identifier", "CompoundIdentifier")
 
 
-def _compared(scope: Scope) -> Iterator[Tree]:
+def _compared(scope: SelectScope) -> Iterator[Tree]:
     conditions = [scope.select["selection"]]
     conditions += [condition for join in scope.joins() for condition in scopes.on(join)]
     for each in syntax.inside(conditions):
@@ -181,7 +181,7 @@ def _compared(scope: Scope) -> Iterator[Tree]:
             yield each
 
 
-def _first_by(scope: Scope) -> Iterator[Tree]:
+def _first_by(scope: SelectScope) -> Iterator[Tree]:
     """Yield the sort keys of a query that returns only its first rows."""
     query = scope.query
     if scope.select["distinct"] or not (query["limit_clause"] or query["fetch"]):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import syntax
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _ANY_SIDE = "LEFT, RIGHT or FULL"
@@ -18,7 +18,7 @@ _KEEPS_RIGHT = {"FullOuter": "FULL", "RightOuter": "RIGHT", "Right": "RIGHT"}
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class JoinedRelation:
     """A relation in FROM: its name and its columns."""
 
     name: str
@@ -29,7 +29,7 @@ class Relation:
         return {"CompoundIdentifier": [syntax.identifier(self.name), syntax.identifier(name)]}
 
 
-def mend_using(scope: Scope, types: Types) -> bool:
+def mend_using(scope: SelectScope, types: Types) -> bool:
     """Correct the columns of USING in FULL and RIGHT joins; return whether there were any.
 
     Raises:
@@ -51,7 +51,7 @@ def is_by_name(constraint: Tree) -> bool:
     return constraint == "Natural" or syntax.kind(constraint) == "Using"
 
 
-def _mend_join(scope: Scope, types: Types, from_: Tree, number: int, side: str) -> bool:
+def _mend_join(scope: SelectScope, types: Types, from_: Tree, number: int, side: str) -> bool:
     joins = from_["joins"]
     before = [from_["relation"], *(each["relation"] for each in joins[:number])]
     left = [relation_of(each, scope, types, side) for each in before]
@@ -78,7 +78,7 @@ def _mend_join(scope: Scope, types: Types, from_: Tree, number: int, side: str) 
     return True
 
 
-def shared_columns(scope: Scope, types: Types, join: Tree) -> list[Tree]:
+def shared_columns(scope: SelectScope, types: Types, join: Tree) -> list[Tree]:
     """Return the columns of both sides that a join by name compares.
 
     Raises:
@@ -93,7 +93,7 @@ def shared_columns(scope: Scope, types: Types, join: Tree) -> list[Tree]:
     return [each.column(name) for each in (*left, right) for name in names if name in each.columns]
 
 
-def _before(scope: Scope, join: Tree) -> list[Tree]:
+def _before(scope: SelectScope, join: Tree) -> list[Tree]:
     """Return the relations to the left of a join."""
     for from_ in _froms(scope.select["from"]):
         for number, each in enumerate(from_["joins"]):
@@ -120,7 +120,7 @@ def _tables(relation: Tree) -> Iterator[Tree]:
         yield from _tables(each)
 
 
-def written_out(scope: Scope, types: Types, wildcard: Tree) -> list[Tree]:
+def written_out(scope: SelectScope, types: Types, wildcard: Tree) -> list[Tree]:
     """Return the columns that a `*` stands for.
 
     Raises:
@@ -148,7 +148,7 @@ def written_out(scope: Scope, types: Types, wildcard: Tree) -> list[Tree]:
     return columns
 
 
-def _merged(scope: Scope, types: Types, join: Tree) -> set[str]:
+def _merged(scope: SelectScope, types: Types, join: Tree) -> set[str]:
     if not isinstance(join["join_operator"], dict):
         return set()
     columns = shared_columns(scope, types, join)
@@ -164,13 +164,15 @@ def _is_by_name_of(join: Tree) -> bool:
     return syntax.kind(operator) != "" and is_by_name(syntax.body(operator))
 
 
-def _names(constraint: Tree, left: list[Relation], right: Relation) -> list[str]:
+def _names(constraint: Tree, left: list[JoinedRelation], right: JoinedRelation) -> list[str]:
     if constraint == "Natural":
         return [name for each in left for name in each.columns if name in right.columns]
     return [syntax.spelled(each[-1]["Identifier"]) for each in constraint["Using"]]
 
 
-def relation_of(tree: Tree, scope: Scope, types: Types, side: str = _ANY_SIDE) -> Relation:
+def relation_of(
+    tree: Tree, scope: SelectScope, types: Types, side: str = _ANY_SIDE
+) -> JoinedRelation:
     """Return a relation in FROM.
 
     Raises:
@@ -181,13 +183,15 @@ def relation_of(tree: Tree, scope: Scope, types: Types, side: str = _ANY_SIDE) -
     if inner is None or columns is None:
         raise _refusal(side)
     if inner["alias"]:
-        return Relation(syntax.spelled(inner["alias"]["name"]), columns)
+        return JoinedRelation(syntax.spelled(inner["alias"]["name"]), columns)
     if "name" not in inner or "Identifier" not in inner["name"][-1]:
         raise _refusal(side)
-    return Relation(syntax.spelled(inner["name"][-1]["Identifier"]), columns)
+    return JoinedRelation(syntax.spelled(inner["name"][-1]["Identifier"]), columns)
 
 
-def _expand(scope: Scope, left: list[Relation], right: Relation, values: dict[str, Tree]) -> None:
+def _expand(
+    scope: SelectScope, left: list[JoinedRelation], right: JoinedRelation, values: dict[str, Tree]
+) -> None:
     """Expand the columns of `*`: each column of USING once, in the position of the left one."""
     items: list[Tree] = []
     for item in scope.select["projection"]:
@@ -212,7 +216,7 @@ def _aliased(value: Tree, name: str) -> Tree:
     return {"ExprWithAlias": {"expr": value, "alias": syntax.identifier(name)}}
 
 
-def _substitute(scope: Scope, values: dict[str, Tree]) -> None:
+def _substitute(scope: SelectScope, values: dict[str, Tree]) -> None:
     shown: set[str] = set()
     for item in scope.select["projection"]:
         whole = item.get("UnnamedExpr")
@@ -245,7 +249,7 @@ def _refusal(side: str) -> InvalidQueryError:
     )
 
 
-def mend_equalities(scope: Scope) -> bool:
+def mend_equalities(scope: SelectScope) -> bool:
     """Make equalities in WHERE exclude NULL explicitly; return whether there were any."""
     found = [each for each in _conjuncts(scope.select["selection"]) if _is_equality(each)]
     for each in found:

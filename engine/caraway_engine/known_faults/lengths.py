@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import scopes, syntax
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq", "Spaceship"})
@@ -21,14 +21,14 @@ _EXTREMES = frozenset({"min", "max", "greatest", "least"})
 _SECONDS = "date_part('epoch', CAST(__a AS INTERVAL))"
 
 
-def candidates(scope: Scope) -> list[Tree]:
+def candidates(scope: SelectScope) -> list[Tree]:
     """Return the expressions whose types decide whether intervals are compared or sorted."""
     sides = [side for sides in _compared(scope) for side in sides]
     keys = [value for _, value in _sorted(scope)]
     return [*sides, *keys, *(each for call in _extremes(scope) for each in syntax.arguments(call))]
 
 
-def mend(scope: Scope, types: Types) -> bool:
+def mend(scope: SelectScope, types: Types) -> bool:
     """Compare and sort intervals in seconds; return whether there were any.
 
     Raises:
@@ -55,21 +55,21 @@ def mend(scope: Scope, types: Types) -> bool:
     return bool(changes)
 
 
-def _is_interval(scope: Scope, expression: Tree) -> bool:
+def _is_interval(scope: SelectScope, expression: Tree) -> bool:
     type_ = scope.types.get(id(expression))
     return type_ is not None and bool(pa.types.is_interval(type_))
 
 
-def _is_length(scope: Scope, expression: Tree) -> bool:
+def _is_length(scope: SelectScope, expression: Tree) -> bool:
     type_ = scope.types.get(id(expression))
     return type_ is not None and bool(pa.types.is_interval(type_) or pa.types.is_duration(type_))
 
 
-def _extremes(scope: Scope) -> list[Tree]:
+def _extremes(scope: SelectScope) -> list[Tree]:
     return [each for each in scope.expressions() if syntax.function_name(each) in _EXTREMES]
 
 
-def _sorted(scope: Scope) -> Iterator[tuple[Tree, Tree]]:
+def _sorted(scope: SelectScope) -> Iterator[tuple[Tree, Tree]]:
     """Yield the sort keys of the query, of windows and of aggregates, with resolved values."""
     outer = [each["expr"] for each in scope.sort_keys()]
     for key in outer:
@@ -80,7 +80,7 @@ def _sorted(scope: Scope) -> Iterator[tuple[Tree, Tree]]:
             yield each["expr"], each["expr"]
 
 
-def _compared(scope: Scope) -> Iterator[list[Tree]]:
+def _compared(scope: SelectScope) -> Iterator[list[Tree]]:
     for each in scope.expressions():
         if sides := _sides(each):
             yield sides

@@ -31,7 +31,7 @@ from caraway_engine.known_faults import (
 )
 from caraway_engine.known_faults.constants import Believed
 from caraway_engine.known_faults.schemas import KnownSchemas
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 from caraway_engine.statements import bounds
 
@@ -54,7 +54,7 @@ _MOST_OPERATORS = 1500
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RewrittenStatement:
     """A rewritten statement with the same meaning.
 
     `is_needed` means that the original form gives wrong results. Otherwise the new form only adds
@@ -66,7 +66,7 @@ class Mended:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedStatement:
     """A plan, the text that it was made from, and the optimized plan if it was computed."""
 
     sql: str
@@ -91,7 +91,7 @@ class Relations:
 
 _NO_CONSTANTS = Believed()
 _NO_RELATIONS = Relations()
-Guard = Callable[[Scope, Types], bool]
+Guard = Callable[[SelectScope, Types], bool]
 _GUARDS: tuple[Guard, ...] = (overflow.guard, sums.keep_types)
 _REMEDIES: tuple[Guard, ...] = (
     subqueries.mend,
@@ -112,7 +112,7 @@ def planned(
     known: KnownSchemas | None = None,
     *,
     is_view: bool = False,
-) -> Planned:
+) -> PlannedStatement:
     """Plan a statement, rewritten where necessary to avoid the engine's known faults.
 
     `known` has schemas found earlier for the same tables. For a view, other statements will read
@@ -137,7 +137,7 @@ def planned(
     names = pa.schema(dataframe.schema()).names
     mended = mend(context, sql, parameters, relations, known, believed, names, is_view=is_view)
     if mended is None:
-        return Planned(sql, dataframe, optimized)
+        return PlannedStatement(sql, dataframe, optimized)
     try:
         bounds.check_nesting(mended.sql)
         other = plan(mended.sql)
@@ -145,7 +145,7 @@ def planned(
             # Fail here rather than with an engine error about text that the user did not write.
             other.execution_plan()
         if _columns(other, mended) == _columns(dataframe, mended):
-            return Planned(mended.sql, other)
+            return PlannedStatement(mended.sql, other)
         cause = "its columns would differ"
     except Exception as exc:  # Any engine error about the rewritten text.
         cause = str(exc).splitlines()[0]
@@ -157,10 +157,10 @@ def planned(
             "the engine would return a wrong result for this statement; no safe form was found; "
             "docs/reference/sql-limits.md lists such statements and what to write instead"
         )
-    return Planned(sql, dataframe, optimized)
+    return PlannedStatement(sql, dataframe, optimized)
 
 
-def _columns(frame: DataFrame, mended: Mended) -> list[tuple[str, pa.DataType | None]]:
+def _columns(frame: DataFrame, mended: RewrittenStatement) -> list[tuple[str, pa.DataType | None]]:
     """Return what must not change. A correct result may have a wider type than a wrong one."""
     schema = pa.schema(frame.schema())
     return [(field.name, None if mended.is_needed else field.type) for field in schema]
@@ -176,7 +176,7 @@ def mend(
     columns: Sequence[str] = (),
     *,
     is_view: bool = False,
-) -> Mended | None:
+) -> RewrittenStatement | None:
     """Rewrite a statement to avoid known faults, or return None if it is already safe.
 
     `columns` are the names of its output columns, which do not change.
@@ -235,10 +235,10 @@ def mend(
         names.keep(types)
     if not is_needed and not is_guarded:
         return None
-    return Mended(syntax.restored(statements[0]), is_needed)
+    return RewrittenStatement(syntax.restored(statements[0]), is_needed)
 
 
-def _applied(guards: Sequence[Guard], scope: Scope, types: Types) -> bool:
+def _applied(guards: Sequence[Guard], scope: SelectScope, types: Types) -> bool:
     results = [guard(scope, types) for guard in guards]
     return any(results)
 
@@ -270,7 +270,7 @@ def _names(tree: Tree, relations: frozenset[str]) -> bool:
 class _Names:
     """Keeps the names of columns whose expressions are rewritten."""
 
-    def __init__(self, scope: Scope, columns: Sequence[str]) -> None:
+    def __init__(self, scope: SelectScope, columns: Sequence[str]) -> None:
         self._scope = scope
         items = scope.select["projection"]
         # A `*` stands for several columns.

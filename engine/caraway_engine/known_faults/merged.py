@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.errors import engine_messages
 from caraway_engine.known_faults import joining, scopes, syntax
-from caraway_engine.known_faults.joining import Relation
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.joining import JoinedRelation
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _KEEPS_LEFT = frozenset({"Join", "Inner", "Left", "LeftOuter"})
@@ -41,7 +41,7 @@ class _Visible:
         self._columns: dict[str, list[Tree]] = {}
         self._merged: set[str] = set()
 
-    def add(self, relation: Relation) -> None:
+    def add(self, relation: JoinedRelation) -> None:
         """Add the columns of a relation."""
         for name in relation.columns:
             self._columns.setdefault(name, []).append(relation.column(name))
@@ -52,7 +52,7 @@ class _Visible:
             self._columns.setdefault(name, []).extend(columns)
         self._merged |= other._merged
 
-    def join(self, relation: Relation, join: Tree) -> None:
+    def join(self, relation: JoinedRelation, join: Tree) -> None:
         """Add a joined relation, and merge the columns that the join compares by name."""
         kind = syntax.kind(join["join_operator"])
         if kind in _LEFT_ONLY:
@@ -68,7 +68,7 @@ class _Visible:
             self._columns[name] = [_value(kind, columns, relation.column(name))]
             self._merged.add(name)
 
-    def _shared(self, relation: Relation, join: Tree) -> list[str]:
+    def _shared(self, relation: JoinedRelation, join: Tree) -> list[str]:
         operator = join["join_operator"]
         if not isinstance(operator, dict) or not joining.is_by_name(syntax.body(operator)):
             return []
@@ -98,7 +98,7 @@ def _value(kind: str, left: list[Tree], right: Tree) -> Tree:
     return syntax.filled("coalesce(__a, __b)", a=left[0], b=right)
 
 
-def _qualify(scope: Scope, types: Types) -> bool:
+def _qualify(scope: SelectScope, types: Types) -> bool:
     if not any(_is_by_name(join) for join in scope.joins()):
         return False
     try:
@@ -112,7 +112,7 @@ def _is_by_name(join: Tree) -> bool:
     return isinstance(operator, dict) and joining.is_by_name(syntax.body(operator))
 
 
-def _changes(scope: Scope, types: Types) -> Iterator[bool]:
+def _changes(scope: SelectScope, types: Types) -> Iterator[bool]:
     everywhere = _Visible()
     for from_ in scope.select["from"]:
         visible = _Visible()

@@ -7,7 +7,7 @@ the value that it is compared with.
 import re
 
 from caraway_engine.known_faults import syntax
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _NAMES_ZONE = re.compile(r"\d\d:\d\d.*(?:Z|[+-]\d\d(?::?\d\d)?)$", re.IGNORECASE)
@@ -15,7 +15,7 @@ _WITH_ZONE = ("Tz", "WithTimeZone")
 _IN_UTC = "arrow_cast(__a, 'Timestamp(ns, Some(\"+00:00\"))')"
 
 
-def mend(scope: Scope, types: Types) -> bool:
+def mend(scope: SelectScope, types: Types) -> bool:
     """Keep the zone of TIMESTAMPTZ values; return whether there were any."""
     changes = [(each, _valued(each)) for each in scope.expressions() if _has_zone(each)]
     # In comparisons TIMESTAMP '...Z' has a zone, too; elsewhere its type is as requested.

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from caraway_engine.known_faults import ranges, scopes, sums, syntax
 from caraway_engine.known_faults.ranges import Range
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _SIGNS = {"Plus": "+", "Minus": "-", "Multiply": "*"}
@@ -39,13 +39,13 @@ _ADDING = ("Plus", "Minus")
 _NEGATED = "CAST(0 - CAST(__a AS DECIMAL(20, 0)) AS {type})"
 
 
-def guard(scope: Scope, types: Types) -> bool:
+def guard(scope: SelectScope, types: Types) -> bool:
     """Guard the arithmetic of a SELECT; return whether there was any to guard."""
     found = _Arithmetic(scope, types)
     return found.guard()
 
 
-def candidates(scope: Scope) -> list[Tree]:
+def candidates(scope: SelectScope) -> list[Tree]:
     """Return the expressions whose types decide what can overflow."""
     found = [each for each in scope.expressions() if _computes(each)]
     return [each for node in found for each in (node, *_operands(node))]
@@ -54,7 +54,7 @@ def candidates(scope: Scope) -> list[Tree]:
 class _Arithmetic:
     """The arithmetic of a SELECT, with the types of all operands."""
 
-    def __init__(self, scope: Scope, types: Types) -> None:
+    def __init__(self, scope: SelectScope, types: Types) -> None:
         self._scope = scope
         self._found = [each for each in scope.expressions() if _computes(each)]
         types.of(scope, candidates(scope))

@@ -28,7 +28,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(slots=True)
-class Scope:
+class SelectScope:
     """A SELECT, the query that it is the body of, and the outer queries.
 
     `with_` has the CTEs that are in scope. `is_top` means that its columns are the statement's
@@ -38,7 +38,7 @@ class Scope:
     select: Tree
     query: Tree
     with_: Tree
-    parent: "Scope | None"
+    parent: "SelectScope | None"
     is_top: bool
     types: dict[int, pa.DataType | None] = field(default_factory=dict)
     """Types of expressions by identity, so that a rewritten expression keeps its original type."""
@@ -93,7 +93,7 @@ def on(join: Tree) -> list[Tree]:
     return [syntax.body(operator)["On"]]
 
 
-def scopes(statement: Tree) -> Iterator[Scope]:
+def scopes(statement: Tree) -> Iterator[SelectScope]:
     """Yield every SELECT of a statement, outer ones first."""
     for query in _topmost(statement):
         yield from _of_query(query, [], None, True)
@@ -136,8 +136,8 @@ def _topmost(tree: Tree) -> Iterator[Tree]:
 
 
 def _of_query(
-    query: Tree, known: list[Tree], parent: Scope | None, is_top: bool
-) -> Iterator[Scope]:
+    query: Tree, known: list[Tree], parent: SelectScope | None, is_top: bool
+) -> Iterator[SelectScope]:
     own = query["with"]
     ctes = [*known]
     for cte in own["cte_tables"] if own else ():
@@ -163,20 +163,20 @@ def _any_with() -> Tree:
 
 
 def _of_body(
-    tree: Tree, query: Tree, with_: Tree, ctes: list[Tree], parent: Scope | None, is_top: bool
-) -> Iterator[Scope]:
+    tree: Tree, query: Tree, with_: Tree, ctes: list[Tree], parent: SelectScope | None, is_top: bool
+) -> Iterator[SelectScope]:
     if "SetOperation" in tree:
         for side in ("left", "right"):
             yield from _of_body(tree["SetOperation"][side], query, with_, ctes, parent, is_top)
     elif "Query" in tree:
         yield from _of_query(tree["Query"], ctes, parent, is_top)
     elif "Select" in tree:
-        scope = Scope(tree["Select"], query, with_, parent, is_top)
+        scope = SelectScope(tree["Select"], query, with_, parent, is_top)
         yield scope
         yield from _below(scope, ctes)
 
 
-def _below(scope: Scope, ctes: list[Tree]) -> Iterator[Scope]:
+def _below(scope: SelectScope, ctes: list[Tree]) -> Iterator[SelectScope]:
     """Yield the SELECTs in FROM, which see no outer columns, and in expressions, which do."""
     in_from = list(_topmost(scope.select["from"]))
     for query in in_from:
@@ -201,7 +201,7 @@ class Types:
         self._key = "".join(f"{name} {_type(value)} " for name, value in self._parameters.items())
         self._known = known or KnownSchemas()
 
-    def of(self, scope: Scope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
+    def of(self, scope: SelectScope, expressions: Sequence[Tree]) -> list[pa.DataType | None]:
         """Return the type of each expression in a SELECT, or None if it is unknown."""
         known = scope.types
         unknown = list({id(each): each for each in expressions if id(each) not in known}.values())
@@ -212,7 +212,7 @@ class Types:
                 known[id(each)] = type_
         return [known[id(each)] for each in expressions]
 
-    def name(self, scope: Scope, expression: Tree) -> str | None:
+    def name(self, scope: SelectScope, expression: Tree) -> str | None:
         """Return the name that the engine gives to a column, or None if it is unknown."""
         for each in (scope, *_around(scope)):
             for is_grouped in (False, True):
@@ -221,7 +221,7 @@ class Types:
                     return str(schema.names[0])
         return None
 
-    def columns(self, scope: Scope, relations: list[Tree]) -> list[str] | None:
+    def columns(self, scope: SelectScope, relations: list[Tree]) -> list[str] | None:
         """Return the column names of a FROM, or None if they are unknown."""
         (star,) = syntax.parse("SELECT *")
         schema = self._schema(
@@ -233,7 +233,7 @@ class Types:
         )
         return None if schema is None else list(schema.names)
 
-    def can_stand_alone(self, query: Tree, scope: Scope) -> bool:
+    def can_stand_alone(self, query: Tree, scope: SelectScope) -> bool:
         """Return whether a subquery can be planned without its outer query."""
         return self.schema(query, scope.with_) is not None
 
@@ -246,7 +246,7 @@ class Types:
         return self._schema(syntax.restored({"Query": {**query, "with": with_}}))
 
     def _of(
-        self, scope: Scope, expressions: Sequence[Tree], is_grouped: bool
+        self, scope: SelectScope, expressions: Sequence[Tree], is_grouped: bool
     ) -> list[pa.DataType | None]:
         if not expressions:
             return []
@@ -259,7 +259,7 @@ class Types:
             return [None]
         return [type_ for each in expressions for type_ in self._of(scope, [each], is_grouped)]
 
-    def _planned(self, scope: Scope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
+    def _planned(self, scope: SelectScope, items: list[Tree], is_grouped: bool) -> pa.Schema | None:
         group_by = _group_by(scope) if is_grouped else None
         with_ = _needed(scope.with_, [scope.select["from"], items])
         return self._schema(syntax.select(items, scope.select["from"], with_, group_by))
@@ -302,12 +302,12 @@ def read(tree: Tree) -> Iterator[str]:
             yield syntax.spelled(table["name"][0]["Identifier"])
 
 
-def _around(scope: Scope) -> Iterator[Scope]:
+def _around(scope: SelectScope) -> Iterator[SelectScope]:
     """Yield the scope with the FROM of its outer queries added, one level at a time."""
     from_, outer = [*scope.select["from"]], scope.parent
     while outer is not None:
         from_ += outer.select["from"]
-        yield Scope({**scope.select, "from": from_}, scope.query, scope.with_, None, False)
+        yield SelectScope({**scope.select, "from": from_}, scope.query, scope.with_, None, False)
         outer = outer.parent
 
 
@@ -339,18 +339,18 @@ def is_costly(expression: Tree) -> bool:
     return has_subquery(expression) or is_volatile(expression)
 
 
-def groups(scope: Scope) -> list[Tree]:
+def groups(scope: SelectScope) -> list[Tree]:
     """Return the GROUP BY expressions; empty for other forms, such as GROUP BY ALL."""
     group_by = scope.select["group_by"]
     return list(group_by["Expressions"][0]) if "Expressions" in group_by else []
 
 
-def is_grouped(scope: Scope) -> bool:
+def is_grouped(scope: SelectScope) -> bool:
     """Return whether a SELECT has a GROUP BY."""
     return bool(groups(scope)) or "Expressions" not in scope.select["group_by"]
 
 
-def _group_by(scope: Scope) -> Tree:
+def _group_by(scope: SelectScope) -> Tree:
     """Return GROUP BY with positions and aliases resolved, because a probe has other columns."""
     items = scope.select["projection"]
     made = copy.copy(scope.select["group_by"])

@@ -11,7 +11,7 @@ from typing import Any
 
 from caraway_core.errors import InvalidQueryError
 from caraway_engine.known_faults import ordering, scopes, syntax
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _THREE_VALUED = (
@@ -24,7 +24,7 @@ _COMPARED = {
 _INNER = ("Inner", "Join")
 
 
-def mend(scope: Scope, types: Types) -> bool:
+def mend(scope: SelectScope, types: Types) -> bool:
     """Rewrite the subqueries in the conditions of a SELECT; return whether there were any.
 
     Raises:
@@ -42,7 +42,7 @@ def mend(scope: Scope, types: Types) -> bool:
     return bool(changes)
 
 
-def _conditions(scope: Scope) -> Iterator[Tree]:
+def _conditions(scope: SelectScope) -> Iterator[Tree]:
     for key in ("selection", "having", "qualify"):
         if scope.select[key] is not None:
             yield scope.select[key]
@@ -84,7 +84,7 @@ def _is_written_out(value: Tree) -> bool:
     return syntax.kind(value) in ("Value", "TypedString") or syntax.number(value) is not None
 
 
-def _mended(tree: Tree, scope: Scope, types: Types, is_null_false: set[int]) -> Tree | None:
+def _mended(tree: Tree, scope: SelectScope, types: Types, is_null_false: set[int]) -> Tree | None:
     match syntax.kind(tree):
         case "Exists":
             return _exists(tree["Exists"], scope, types)
@@ -114,7 +114,7 @@ def _compared(left: Tree, sign: str, found: dict[str, Any]) -> Tree:
     )}  # fmt: skip
 
 
-def _exists(found: dict[str, Any], scope: Scope, types: Types) -> Tree | None:
+def _exists(found: dict[str, Any], scope: SelectScope, types: Types) -> Tree | None:
     query = found["subquery"]
     if not _counts(query, scope, types):
         if ordering.skips(query):
@@ -131,17 +131,17 @@ def _exists(found: dict[str, Any], scope: Scope, types: Types) -> Tree | None:
     return {"Nested": syntax.filled(f"__a {sign}", a=value)}
 
 
-def _counts(query: Tree, scope: Scope, types: Types) -> bool:
+def _counts(query: Tree, scope: SelectScope, types: Types) -> bool:
     """Return whether a subquery is correlated and aggregates all of its rows to one."""
     select = query["body"].get("Select")
     if select is None or query["limit_clause"] or query["fetch"]:
         return False
-    inner = Scope(select, query, None, None, False)
+    inner = SelectScope(select, query, None, None, False)
     aggregates = scopes.has_aggregate([select["projection"], select["having"]])
     return aggregates and not scopes.is_grouped(inner) and not types.can_stand_alone(query, scope)
 
 
-def _check_limit(query: Tree, scope: Scope, types: Types) -> None:
+def _check_limit(query: Tree, scope: SelectScope, types: Types) -> None:
     if (query["limit_clause"] or query["fetch"]) and not types.can_stand_alone(query, scope):
         raise InvalidQueryError(
             "LIMIT and OFFSET in a correlated subquery, which names columns of the outer query, "
@@ -150,7 +150,7 @@ def _check_limit(query: Tree, scope: Scope, types: Types) -> None:
         )
 
 
-def _three_valued(found: dict[str, Any], scope: Scope, types: Types) -> Tree:
+def _three_valued(found: dict[str, Any], scope: SelectScope, types: Types) -> Tree:
     query = found["subquery"]
     plain = {"InSubquery": {**found, "negated": False}}
     if types.can_stand_alone(query, scope):
@@ -175,7 +175,7 @@ def _correlated_nulls(query: Tree) -> Tree:
         select is not None
         and len(select["projection"]) == 1
         and not scopes.has_aggregate([select["projection"], select["having"]])
-        and not scopes.is_grouped(Scope(select, copied, None, None, False))
+        and not scopes.is_grouped(SelectScope(select, copied, None, None, False))
         and select["qualify"] is None
     )
     (item,) = select["projection"] if is_plain else (None,)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from caraway_engine.errors.engine_messages import OVERFLOW
 from caraway_engine.known_faults import ranges, scopes, syntax
-from caraway_engine.known_faults.scopes import Scope, Types
+from caraway_engine.known_faults.scopes import SelectScope, Types
 from caraway_engine.known_faults.syntax import Tree
 
 _AVERAGES = frozenset({"avg", "mean"})
@@ -56,7 +56,7 @@ def is_one(tree: Tree) -> bool:
     return (name == "sum" or name in _AVERAGES) and len(syntax.arguments(tree)) == 1
 
 
-def keep_types(scope: Scope, types: Types) -> bool:
+def keep_types(scope: SelectScope, types: Types) -> bool:
     """Keep the types of decimal sums next to DISTINCT aggregates; return whether there are any.
 
     The engine splits such a SELECT into two groupings, with sums of sums. It does not expect their

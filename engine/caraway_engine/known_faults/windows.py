@@ -5,11 +5,11 @@ definition is written where it is used, so that the other remedies see it, too.
 """
 
 from caraway_engine.known_faults import syntax
-from caraway_engine.known_faults.scopes import Scope
+from caraway_engine.known_faults.scopes import SelectScope
 from caraway_engine.known_faults.syntax import Tree
 
 
-def inline(scope: Scope) -> bool:
+def inline(scope: SelectScope) -> bool:
     """Inline named windows where they are used; return whether there were any."""
     if not scope.select["named_window"]:
         return False

@@ -2,7 +2,7 @@
 
 from caraway_core.tables import TableSpec
 from caraway_engine.routing.decisions import Described
-from caraway_engine.routing.held import UnderWay
+from caraway_engine.routing.held import StagedStatement
 from caraway_engine.sharing import dealing, pruning
 from caraway_engine.sharing.pruning import Facts
 from caraway_engine.stages import Measured, StageGraph
@@ -20,7 +20,7 @@ def foreseen(planner: Planner) -> StageGraph:
     return graph
 
 
-def described(under_way: UnderWay, graph: StageGraph) -> Described:
+def described(under_way: StagedStatement, graph: StageGraph) -> Described:
     """Describe each stage, and how much of each divided table is read."""
     stages = [*graph.stages.values(), *([graph.root] if graph.root else [])]
     specs, filters = under_way.specs, under_way.analysis.filters

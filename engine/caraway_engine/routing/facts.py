@@ -9,7 +9,7 @@ from caraway_engine.routing.decisions import LookedUp
 from caraway_engine.routing.protocol import Workers
 from caraway_engine.rows import entries
 from caraway_engine.sessions import distribution, lookups
-from caraway_engine.sessions.lookups import Lookup
+from caraway_engine.sessions.lookups import PointLookup
 from caraway_engine.sessions.sessions import Session
 from caraway_engine.sharing import dealing
 from caraway_engine.stages import Cluster, TableFacts
@@ -37,7 +37,7 @@ class CatalogFacts:
         slots = max(1, len(workers.executors))
         return Cluster(slots, workers.memory_bytes, known[1], workers.policy)
 
-    def looked_up(self, session: Session, lookup: Lookup, workers: Workers) -> LookedUp | None:
+    def looked_up(self, session: Session, lookup: PointLookup, workers: Workers) -> LookedUp | None:
         """Return the executor that has all rows of a lookup, or None if no single one has."""
         spec = session.snapshot.tables[lookup.table]
         assert isinstance(spec, StoredTable)

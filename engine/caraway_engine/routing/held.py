@@ -17,7 +17,7 @@ MOST_HELD = 512
 
 
 @dataclass(slots=True, eq=False)
-class UnderWay:
+class StagedStatement:
     """A statement in stages: its planner, the graph so far, and what it was planned from."""
 
     planner: Planner
@@ -26,7 +26,7 @@ class UnderWay:
     specs: Mapping[TableName, TableSpec]
 
 
-class Held:
+class HeldPlanners:
     """Keeps planners by plan id.
 
     An id is registered before its planner is made. So a statement that is forgotten while it is
@@ -35,7 +35,7 @@ class Held:
 
     def __init__(self, most: int = MOST_HELD) -> None:
         self._most = most
-        self._held: OrderedDict[PlanId, UnderWay | None] = OrderedDict()
+        self._held: OrderedDict[PlanId, StagedStatement | None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -46,12 +46,12 @@ class Held:
         if len(self._held) > self._most:
             self._held.popitem(last=False)
 
-    def keep(self, plan: PlanId, under_way: UnderWay) -> None:
+    def keep(self, plan: PlanId, under_way: StagedStatement) -> None:
         """Keep a planner, unless its plan id was forgotten in the meantime."""
         if plan in self._held:
             self._held[plan] = under_way
 
-    def of(self, plan: PlanId) -> UnderWay:
+    def of(self, plan: PlanId) -> StagedStatement:
         """Return the planner of a plan id.
 
         Raises:

@@ -21,7 +21,7 @@ from caraway_engine.routing.decisions import (
     Whole,
 )
 from caraway_engine.routing.facts import CatalogFacts
-from caraway_engine.routing.held import Held, UnderWay
+from caraway_engine.routing.held import HeldPlanners, StagedStatement
 from caraway_engine.routing.protocol import PlanId, Question
 from caraway_engine.sessions.distribution import Analysis
 from caraway_engine.sessions.sessions import Session
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 Over = Callable[[CatalogVersion], Awaitable[Session]]
 """Returns the session of a catalog version; raises CatalogMovedError."""
-_Made = tuple[Decision, UnderWay | None]
+_Made = tuple[Decision, StagedStatement | None]
 """The decision, and the planner if the statement runs in stages."""
 
 
@@ -52,7 +52,7 @@ class Router:
         self._over = over
         self._in_thread = in_thread
         self._facts = CatalogFacts()
-        self._held = Held()
+        self._held = HeldPlanners()
 
     def __len__(self) -> int:
         """Return the number of planners that are kept."""
@@ -67,7 +67,7 @@ class Router:
         if known is not None:
             return known
         self._held.begin(question.plan)
-        under_way: UnderWay | None = None
+        under_way: StagedStatement | None = None
         try:
             decision, under_way = await self._in_thread(partial(self._made, session, question))
         finally:
@@ -155,11 +155,11 @@ class Router:
 
     def _staged(
         self, session: Session, question: Question, analysis: Analysis
-    ) -> tuple[Staged | Whole, UnderWay | None]:
+    ) -> tuple[Staged | Whole, StagedStatement | None]:
         """Plan the stages of a statement as far as sizes are known, and divide its tables."""
         slots = tuple(map(str, question.workers.executors))
 
-        def staged(under_way: UnderWay) -> tuple[Staged, UnderWay]:
+        def staged(under_way: StagedStatement) -> tuple[Staged, StagedStatement]:
             divided, filters = under_way.planner.divided, analysis.filters
             made = Staged(
                 analysis.tables,
@@ -178,7 +178,7 @@ class Router:
     ) -> Described | Whole:
         """Describe the stages of a statement, using estimates for all sizes."""
 
-        def described(under_way: UnderWay) -> Described:
+        def described(under_way: StagedStatement) -> Described:
             return explaining.described(under_way, explaining.foreseen(under_way.planner))
 
         return self._cut(session, question, analysis, described)
@@ -188,7 +188,7 @@ class Router:
         session: Session,
         question: Question,
         analysis: Analysis,
-        then: Callable[[UnderWay], _Result],
+        then: Callable[[StagedStatement], _Result],
     ) -> _Result | Whole:
         """Plan the stages of a statement and pass them to `then`, unless it has to run whole."""
         assert analysis.plan is not None
@@ -199,7 +199,7 @@ class Router:
             graph = planner.advance({})
             if not _is_staged(graph):
                 return _whole(analysis)
-            return then(UnderWay(planner, graph, analysis, session.snapshot.tables))
+            return then(StagedStatement(planner, graph, analysis, session.snapshot.tables))
         except (NotDistributableError, OutOfMemoryQueryError) as exc:
             logger.info("statement runs whole", extra={"plan": question.plan, "cause": exc.message})
             return _whole(analysis, exc.message)

@@ -12,7 +12,7 @@ from caraway_core.partitions import hashing
 from caraway_core.tables import Keys
 from caraway_engine.rows import choosing, keyed
 from caraway_engine.rows.keyed import Key, KeyIndex
-from caraway_engine.rows.pieces import Piece
+from caraway_engine.rows.pieces import RowRange
 
 
 def check_types(table: TableName, schema: pa.Schema, keys: Keys | None) -> None:
@@ -38,7 +38,7 @@ def check_types(table: TableName, schema: pa.Schema, keys: Keys | None) -> None:
             ) from exc
 
 
-def check_not_null(table: TableName, columns: Sequence[str], pieces: Sequence[Piece]) -> None:
+def check_not_null(table: TableName, columns: Sequence[str], pieces: Sequence[RowRange]) -> None:
     """Check that no key column is NULL.
 
     Raises:
@@ -52,7 +52,9 @@ def check_not_null(table: TableName, columns: Sequence[str], pieces: Sequence[Pi
             )
 
 
-def losers(table: TableName, keys: Keys, index: KeyIndex, pieces: Sequence[Piece]) -> Sequence[int]:
+def losers(
+    table: TableName, keys: Keys, index: KeyIndex, pieces: Sequence[RowRange]
+) -> Sequence[int]:
     """Return the rows that are superseded by others with the same primary key.
 
     Raises:
@@ -74,7 +76,7 @@ def losers(table: TableName, keys: Keys, index: KeyIndex, pieces: Sequence[Piece
 
 
 def check_unique(
-    table: TableName, columns: Sequence[str], index: KeyIndex, pieces: Sequence[Piece]
+    table: TableName, columns: Sequence[str], index: KeyIndex, pieces: Sequence[RowRange]
 ) -> None:
     """Check that no two rows have the same values.
 
@@ -89,7 +91,7 @@ def check_unique(
 
 
 def keys_at(
-    pieces: Sequence[Piece], columns: Sequence[str], numbers: Sequence[int]
+    pieces: Sequence[RowRange], columns: Sequence[str], numbers: Sequence[int]
 ) -> Mapping[int, Key]:
     """Return the keys of rows by row number; the numbers are sorted."""
     found: dict[int, Key] = {}
@@ -102,18 +104,20 @@ def keys_at(
     return found
 
 
-def holding(pieces: Sequence[Piece], number: int) -> Piece:
+def holding(pieces: Sequence[RowRange], number: int) -> RowRange:
     """Return the piece that contains a row."""
     return pieces[bisect_right(pieces, number, key=lambda piece: piece.first) - 1]
 
 
-def row(pieces: Sequence[Piece], number: int) -> pa.RecordBatch:
+def row(pieces: Sequence[RowRange], number: int) -> pa.RecordBatch:
     """Return a row as a batch."""
     piece = holding(pieces, number)
     return piece.batch.slice(number - piece.first, 1)
 
 
-def _same(index: KeyIndex, columns: Sequence[str], pieces: Sequence[Piece]) -> Iterator[list[int]]:
+def _same(
+    index: KeyIndex, columns: Sequence[str], pieces: Sequence[RowRange]
+) -> Iterator[list[int]]:
     for numbers in index.repeated():
         by_key: dict[Key, list[int]] = {}
         there = keys_at(pieces, columns, sorted(numbers))
@@ -122,6 +126,6 @@ def _same(index: KeyIndex, columns: Sequence[str], pieces: Sequence[Piece]) -> I
         yield from (each for each in by_key.values() if len(each) > 1)
 
 
-def _worded(pieces: Sequence[Piece], columns: Sequence[str], number: int) -> str:
+def _worded(pieces: Sequence[RowRange], columns: Sequence[str], number: int) -> str:
     found = row(pieces, number)
     return keyed.text(columns, [found.column(name)[0] for name in columns])

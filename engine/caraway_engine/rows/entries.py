@@ -11,7 +11,7 @@ from caraway_core.changes import OFFSET, OP, WITHOUT_KEY, Op, log_schema
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.partitions import hashing, naming
-from caraway_core.partitions.keys import Bucket
+from caraway_core.partitions.keys import BucketKey
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import keyed
 from caraway_engine.rows.keyed import Key
@@ -20,7 +20,7 @@ _WITH_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class EntryChanges:
     """The changes of a log entry, in order; `keys` and `hashes` are set for datasets with a key."""
 
     rows: pa.RecordBatch
@@ -39,13 +39,13 @@ class Entry:
 
 def buckets(spec: StoredTable) -> tuple[str, ...] | None:
     """Return all partition names of a dataset that is divided into buckets, or None."""
-    terms = [term for term in spec.cut.terms if isinstance(term, Bucket)]
+    terms = [term for term in spec.cut.terms if isinstance(term, BucketKey)]
     if not terms or len(terms) < len(spec.cut.terms):
         return None
     return tuple(map(naming.name_of, product(*(range(term.count) for term in terms))))
 
 
-def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch]) -> Entry:
+def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch]) -> EntryChanges:
     """Parse the changes of a chunk.
 
     Raises:
@@ -68,7 +68,7 @@ def read(table: TableName, spec: StoredTable, batches: Sequence[pa.RecordBatch])
         keys, hashes = keyed.keys(columns), keyed.hashes(columns)
     offsets = changes.column(OFFSET)
     rows = changes.select(range(len(spec.schema)))
-    return Entry(
+    return EntryChanges(
         rows,
         ops,
         offsets.to_pylist() if offsets.null_count < len(offsets) else None,
@@ -94,7 +94,7 @@ def _parted(
         return None
     number = pa.repeat(pa.scalar(0, pa.int32()), changes.num_rows)
     for term in spec.cut.terms:
-        assert isinstance(term, Bucket)
+        assert isinstance(term, BucketKey)
         found = hashing.bucket_of(changes.column(term.column), term.count)
         number = pc.add(pc.multiply(number, pa.scalar(term.count, pa.int32())), found)
     parted: dict[str, list[int]] = {}

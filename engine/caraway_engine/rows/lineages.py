@@ -7,7 +7,7 @@ from operator import attrgetter
 from caraway_core.changes import Log
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.partitions.keys import Bucket, ByColumn
+from caraway_core.partitions.keys import BucketKey, ByColumn
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import entries, held
@@ -212,5 +212,5 @@ def _is_parted(spec: StoredTable) -> bool:
     if not primary:
         return entries.buckets(spec) is not None
     return all(
-        isinstance(term, Bucket | ByColumn) and term.column in primary for term in spec.cut.terms
+        isinstance(term, BucketKey | ByColumn) and term.column in primary for term in spec.cut.terms
     )

@@ -14,11 +14,11 @@ import pyarrow as pa
 from caraway_core.changes import SOURCE_BYTES, Op
 from caraway_core.errors import OutOfMemoryQueryError
 from caraway_core.ids import TableName
-from caraway_core.tables import Lookup, StoredTable
+from caraway_core.tables import LookupColumns, StoredTable
 from caraway_engine.rows import base_keys, choosing, keyed, uniqueness
-from caraway_engine.rows.entries import Entry
+from caraway_engine.rows.entries import EntryChanges
 from caraway_engine.rows.keyed import Key, KeyIndex, Sought
-from caraway_engine.rows.pieces import Hold, Piece, Seen
+from caraway_engine.rows.pieces import Hold, RowRange, VisibleRows
 
 _SMALL_ROWS = 4096
 _MANY_SMALL = 32
@@ -62,10 +62,10 @@ class Merged:
         self._schema = spec.schema
         self._keys = spec.keys
         self._primary = spec.keys.primary if spec.keys else ()
-        self._base: list[Piece] = []
+        self._base: list[RowRange] = []
         count = 0
         for batch, holder in base:
-            self._base.append(Piece(batch, count, [(0, batch.num_rows)], holder))
+            self._base.append(RowRange(batch, count, [(0, batch.num_rows)], holder))
             count += batch.num_rows
         self._base_starts = [piece.first for piece in self._base]
         self._dead_base = bytearray(count)
@@ -73,7 +73,7 @@ class Merged:
         self._lookups: dict[tuple[str, ...], KeyIndex] = {}
         self._held: list[object] = []
         self._build(table)
-        self._log: list[Piece] = []
+        self._log: list[RowRange] = []
         self._dead_log = bytearray()
         self._latest: dict[Key, int] = {}
         """The last row of the log for each key, even if it was deleted."""
@@ -84,7 +84,7 @@ class Merged:
         self._truncations: list[tuple[int, int]] = []
         self._logged = {each.columns: dict[Key, list[int]]() for each in self._indexes()}
 
-    def room(self, entry: Entry, partition: str | None) -> object:
+    def room(self, entry: EntryChanges, partition: str | None) -> object:
         """Reserve memory for the next entry in this partition.
 
         Raises:
@@ -93,7 +93,7 @@ class Merged:
         rows = entry.of(partition)
         return self._hold(_size(entry, len(rows))) if rows else None
 
-    def apply(self, entry: Entry, partition: str | None, room: object = None) -> None:
+    def apply(self, entry: EntryChanges, partition: str | None, room: object = None) -> None:
         """Apply the next entry to this partition, or all of the entry for None.
 
         Raises:
@@ -109,7 +109,7 @@ class Merged:
             self._take(entry, work, holder)
         self.applied += 1
 
-    def seen(self, ordinal: int) -> Iterator[Seen]:
+    def seen(self, ordinal: int) -> Iterator[VisibleRows]:
         """Yield the rows that are visible at a position.
 
         Raises:
@@ -165,13 +165,13 @@ class Merged:
             self._lookups[each.columns] = index
             self._held.append(self._hold(index.nbytes))
 
-    def _indexes(self) -> Sequence[Lookup]:
+    def _indexes(self) -> Sequence[LookupColumns]:
         return self._keys.indexes if self._keys else ()
 
     def _indexed(self, columns: Sequence[str]) -> KeyIndex:
         return KeyIndex.over([p.batch.column(name) for name in columns] for p in self._base)
 
-    def _base_numbers(self, entry: Entry, rows: Sequence[int]) -> Sequence[int]:
+    def _base_numbers(self, entry: EntryChanges, rows: Sequence[int]) -> Sequence[int]:
         """Return the base row with the key of each change, or -1."""
         if self._index is None or entry.hashes is None or not len(self._index):
             return [-1] * len(rows)
@@ -189,7 +189,7 @@ class Merged:
                 found[place] = next((each for each in others if keys[each] == wanted), -1)
         return found
 
-    def _change(self, entry: Entry, rows: Sequence[int], work: _Work) -> None:
+    def _change(self, entry: EntryChanges, rows: Sequence[int], work: _Work) -> None:
         """Compute the effect of an entry. One long function, as it runs for each change."""
         ops, keys, offsets = entry.ops, entry.keys, entry.offsets
         bases = self._base_numbers(entry, rows)
@@ -249,7 +249,7 @@ class Merged:
                 work.taken.append(row)
                 dead_log.append(0)
 
-    def _check_unique(self, entry: Entry, work: _Work) -> None:
+    def _check_unique(self, entry: EntryChanges, work: _Work) -> None:
         """Check that the rows that an entry leaves are unique in each unique index."""
         unique = [each.columns for each in self._indexes() if each.is_unique]
         if not unique or not work.taken:
@@ -297,7 +297,7 @@ class Merged:
                 dead[number] = 1
             dying += ending
 
-    def _take(self, entry: Entry, work: _Work, holder: object) -> None:
+    def _take(self, entry: EntryChanges, work: _Work, holder: object) -> None:
         """Add the rows of an entry to the log, and record the rows that it deletes."""
         if work.taken:
             rows = entry.rows
@@ -305,7 +305,7 @@ class Merged:
                 rows = choosing.taken(rows, pa.array(work.taken, pa.int64()))
             rows = pa.RecordBatch.from_arrays(rows.columns, schema=self._schema)
             births = [(work.ordinal, rows.num_rows)]
-            self._log.append(Piece(rows, work.first, births, holder))
+            self._log.append(RowRange(rows, work.first, births, holder))
             for columns, found in self._logged.items():
                 held = [rows.column(name) for name in columns]
                 for number, key in enumerate(keyed.keys(held), work.first):
@@ -339,7 +339,7 @@ class Merged:
         at = bisect_right(self._truncations, ordinal, key=lambda each: each[0])
         return self._truncations[at - 1][1] if at else None
 
-    def _pieces(self, ordinal: int) -> Iterator[tuple[Piece, int]]:
+    def _pieces(self, ordinal: int) -> Iterator[tuple[RowRange, int]]:
         since = self._since(ordinal)
         if since is None:
             yield from ((piece, 0) for piece in self._base)
@@ -348,11 +348,11 @@ class Merged:
                 yield piece, since or 0
 
 
-def _bury(pieces: Sequence[Piece], numbers: Sequence[int], ordinal: int) -> None:
+def _bury(pieces: Sequence[RowRange], numbers: Sequence[int], ordinal: int) -> None:
     starts = [piece.first for piece in pieces]
     for number in numbers:
         pieces[bisect_right(starts, number) - 1].kill(number, ordinal)
 
 
-def _size(entry: Entry, rows: int) -> int:
+def _size(entry: EntryChanges, rows: int) -> int:
     return int(entry.rows.nbytes * rows // max(1, entry.rows.num_rows)) + _KEY_BYTES * rows

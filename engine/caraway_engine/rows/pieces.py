@@ -20,14 +20,14 @@ Hold = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class VisibleRows:
     """Rows that are visible at a position, and an object to keep while they are read."""
 
     batch: pa.RecordBatch
     holder: object
 
 
-class Piece:
+class RowRange:
     """Consecutive rows in the order in which they were added, numbered from `first`."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Piece:
         self._died: list[int] = []
         self._rows: list[int] = []
         self._deaths: dict[int, int] = {}
-        self._kept: tuple[tuple[int, int, int], Seen | None] | None = None
+        self._kept: tuple[tuple[int, int, int], VisibleRows | None] | None = None
         self._mask = bytearray()
         self._masked = 0
 
@@ -68,7 +68,7 @@ class Piece:
             return high - dead
         return high - low - sum(low <= row < high for row in self._rows[:dead])
 
-    def seen(self, ordinal: int, since: int, hold: Hold) -> Sequence[Seen]:
+    def seen(self, ordinal: int, since: int, hold: Hold) -> Sequence[VisibleRows]:
         """Return the rows that are visible at a position, from number `since` on.
 
         Raises:
@@ -79,7 +79,7 @@ class Piece:
         if low >= high:
             return ()
         if not dead:
-            return (Seen(self.batch.slice(low, high - low), self.holder),)
+            return (VisibleRows(self.batch.slice(low, high - low), self.holder),)
         if self._kept is None or self._kept[0] != (low, high, dead):
             self._kept = None  # Free it before the next one is made.
             try:
@@ -99,7 +99,7 @@ class Piece:
         _, high = self._range(ordinal, 0)
         return row < high and self._deaths.get(row, ordinal + 1) > ordinal
 
-    def joined(self, others: Sequence["Piece"], hold: Hold) -> "Piece":
+    def joined(self, others: Sequence["RowRange"], hold: Hold) -> "RowRange":
         """Join consecutive pieces into one."""
         pieces = [self, *others]
         births: list[tuple[int, int]] = []
@@ -107,7 +107,7 @@ class Piece:
             before = piece.first - self.first
             births += [(ordinal, before + count) for ordinal, count in piece.births]
         batch = pa.concat_batches([piece.batch for piece in pieces])
-        made = Piece(batch, self.first, births, hold(batch.nbytes))
+        made = RowRange(batch, self.first, births, hold(batch.nbytes))
         died = sorted(
             (ordinal, piece.first + row)
             for piece in pieces
@@ -122,17 +122,17 @@ class Piece:
         high = self.births[born - 1][1] if born else 0
         return max(0, since - self.first), high
 
-    def _between(self, low: int, high: int, dead: int) -> Sequence[Seen]:
+    def _between(self, low: int, high: int, dead: int) -> Sequence[VisibleRows]:
         """Return the slices between deleted rows: no copy is made, but scans are slower."""
         ends = [*sorted(row for row in self._rows[:dead] if low <= row < high), high]
         starts = [low, *(row + 1 for row in ends[:-1])]
         return [
-            Seen(self.batch.slice(start, end - start), self.holder)
+            VisibleRows(self.batch.slice(start, end - start), self.holder)
             for start, end in zip(starts, ends, strict=True)
             if start < end
         ]
 
-    def _filtered(self, low: int, high: int, dead: int, hold: Hold) -> Seen | None:
+    def _filtered(self, low: int, high: int, dead: int, hold: Hold) -> VisibleRows | None:
         if dead < self._masked:
             self._masked = 0
         if not self._masked:
@@ -146,5 +146,7 @@ class Piece:
         lives = pc.equal(lives.slice(low, high - low), pa.scalar(1, pa.uint8()))
         batch = choosing.filtered(self.batch.slice(low, high - low), lives)
         return (
-            Seen(batch, (self.holder, hold(choosing.size_bytes(batch)))) if batch.num_rows else None
+            VisibleRows(batch, (self.holder, hold(choosing.size_bytes(batch))))
+            if batch.num_rows
+            else None
         )

@@ -9,7 +9,7 @@ from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
 from caraway_engine.rows import base_keys, keyed
 from caraway_engine.rows.keyed import Key, KeyIndex
-from caraway_engine.rows.pieces import Piece
+from caraway_engine.rows.pieces import RowRange
 
 
 class DuplicateError(InvalidQueryError):
@@ -20,7 +20,7 @@ def check(
     table: TableName,
     columns: Sequence[str],
     new: pa.RecordBatch,
-    base: Sequence[Piece],
+    base: Sequence[RowRange],
     index: KeyIndex,
     dead_base: Sequence[int],
     logged: Mapping[Key, Sequence[int]],

@@ -11,7 +11,7 @@ import pyarrow as pa
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
 from caraway_engine.sessions.distribution import Analysis
-from caraway_engine.sessions.plans import Plan, Startable
+from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.stages import fragments
 from caraway_engine.stages.stage_schemas import StageSchemas
 from caraway_engine.statements.plan_facts import Operation
@@ -26,10 +26,10 @@ class AnsweredPlans:
 
     def __init__(self, registered: "Registered") -> None:
         self._registered = registered
-        self._pushed: WeakKeyDictionary[Plan, PushedPlan | None] = WeakKeyDictionary()
+        self._pushed: WeakKeyDictionary[StatementPlan, PushedPlan | None] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def startable(self, plan: Plan, schema: pa.Schema) -> Startable:
+    def startable(self, plan: StatementPlan, schema: pa.Schema) -> Startable:
         """Return a startable that reads the database's answers, or else the plan unchanged."""
         # Imported here because pyarrow's datasets are slow to import and few statements need them.
         from caraway_engine.remote import streams
@@ -39,7 +39,7 @@ class AnsweredPlans:
             plan, schema, partial(streams.LateStream, natural), is_waiting=True
         )
 
-    def refined(self, plan: Plan, analysis: Analysis) -> Analysis:
+    def refined(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
         """Keep a statement whole if its database computes more than a plain scan."""
         pushed = self._found(plan)
         if pushed is None or not any(each.is_reducing for each in pushed.answers.values()):
@@ -47,7 +47,7 @@ class AnsweredPlans:
         objection = "its database answers a part of it, so it runs whole"
         return replace(analysis, plan=None, objection=objection, widest_reads={}, filters={})
 
-    def _over_answers(self, plan: Plan, schema: pa.Schema) -> Startable | None:
+    def _over_answers(self, plan: StatementPlan, schema: pa.Schema) -> Startable | None:
         if plan.facts.operation is not Operation.QUERY or plan.is_product or plan.settings_off:
             return None
         pushed = self._found(plan)
@@ -72,7 +72,7 @@ class AnsweredPlans:
         is_waiting = not all(each.is_reducing for each in pushed.answers.values())
         return Startable(plan, schema, start, is_waiting=is_waiting)
 
-    def _found(self, plan: Plan) -> "PushedPlan | None":
+    def _found(self, plan: StatementPlan) -> "PushedPlan | None":
         from caraway_engine.remote import pushing
 
         with self._lock:

@@ -11,7 +11,7 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_core.partitions import matching
-from caraway_core.partitions.keys import Bucket
+from caraway_core.partitions.keys import BucketKey
 from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec
 from caraway_engine.remote import unfolding
 from caraway_engine.rows import coercion
@@ -192,7 +192,7 @@ def _buckets(spec: FilesTable | RemoteTable | StoredTable) -> Buckets | None:
     if group is None:
         return None
     (term,) = spec.cut.terms
-    assert isinstance(term, Bucket)
+    assert isinstance(term, BucketKey)
     return Buckets(group, spec.schema.get_field_index(term.column))
 
 

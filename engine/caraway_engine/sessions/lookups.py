@@ -27,7 +27,7 @@ from caraway_engine.stages.joins import conjuncts
 from caraway_engine.stages.relations import children, field_of, kind, origins, table_name
 from caraway_engine.statements import literals, shapes
 from caraway_engine.statements.shapes import Shape
-from caraway_engine.stored import Version
+from caraway_engine.stored import StoredVersion
 
 MOST_ROWS_ASKED = 64
 """The most keys that are looked up one by one. For more keys the engine makes a plan."""
@@ -35,7 +35,7 @@ _KEPT_SHAPES = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class LookupShape:
     """A statement shape that is known to be a lookup in `table` by `columns`.
 
     `places` are the positions of the literals for each column. `output` are the table's columns in
@@ -53,10 +53,10 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class PointLookup:
     """A lookup of the rows that have any of `keys`, which are values of the columns."""
 
-    known: Known
+    known: LookupShape
     keys: tuple[tuple[Any, ...], ...]
 
     @property
@@ -78,7 +78,7 @@ Probe = Callable[[str], tuple[Plan, pa.Schema]]
 """Plans a statement without optimizing it, and returns the plan and its schema. May raise."""
 
 
-def pieces(version: Version, lookup: Lookup) -> frozenset[str]:
+def pieces(version: StoredVersion, lookup: PointLookup) -> frozenset[str]:
     """Return the names of the pieces that can hold the rows: one for each key, or all."""
     names: set[str] = set()
     for key in lookup.keys:
@@ -97,10 +97,10 @@ class Lookups:
             if isinstance(spec, StoredTable) and spec.keys is not None
         }
         self._probe = probe
-        self._known: OrderedDict[str, Known | None] = OrderedDict()
+        self._known: OrderedDict[str, LookupShape | None] = OrderedDict()
         self._lock = Lock()
 
-    def find(self, statement: Statement) -> "Lookup | Literal['unknown'] | None":
+    def find(self, statement: Statement) -> "PointLookup | Literal['unknown'] | None":
         """Return the lookup that a statement makes, or None if it is not a lookup. Never blocks.
 
         Returns 'unknown' for a shape that has not been learnt yet.
@@ -131,7 +131,7 @@ class Lookups:
             if len(self._known) > _KEPT_SHAPES:
                 self._known.popitem(last=False)
 
-    def _proven(self, shape: Shape) -> Known | None:
+    def _proven(self, shape: Shape) -> LookupShape | None:
         plan, schema = self._probe(shape.probe())
         if len(plan.relations) != 1 or plan.relations[0].WhichOneof("rel_type") != "root":
             return None
@@ -144,7 +144,7 @@ def _known(
     schema: pa.Schema,
     tables: Mapping[TableName, StoredTable],
     functions: Functions,
-) -> Known | None:
+) -> LookupShape | None:
     limit, rel = _limited(root)
     output, rel = _followed(rel, None)
     if rel is None or output is None or kind(rel) != "filter" or rel.filter.common.HasField("emit"):
@@ -171,7 +171,7 @@ def _known(
         return None
     places = tuple(by_name[name] for name in index)
     accepted = tuple(map(_range, types))
-    return Known(table, index, accepted, places, tuple(output), schema, limit)
+    return LookupShape(table, index, accepted, places, tuple(output), schema, limit)
 
 
 def _indexes(spec: StoredTable) -> Iterator[tuple[str, ...]]:
@@ -240,7 +240,7 @@ def _is_plain(read: Rel) -> bool:
     )
 
 
-def _filled(known: Known, shape: Shape) -> Lookup | None:
+def _filled(known: LookupShape, shape: Shape) -> PointLookup | None:
     columns = []
     for accepted, places in zip(known.accepted, known.places, strict=True):
         values = dict.fromkeys(shape.values[place] for place in places)
@@ -250,7 +250,7 @@ def _filled(known: Known, shape: Shape) -> Lookup | None:
     asked = 1
     for values_ in columns:
         asked *= len(values_)
-    return Lookup(known, tuple(product(*columns))) if asked <= MOST_ROWS_ASKED else None
+    return PointLookup(known, tuple(product(*columns))) if asked <= MOST_ROWS_ASKED else None
 
 
 def _fits(value: Any, accepted: range | None) -> bool:

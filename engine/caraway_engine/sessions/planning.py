@@ -17,14 +17,14 @@ from caraway_core.errors import (
     SourceNotReadError,
 )
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import Statement, Write
+from caraway_core.protocols.dispatch import Statement, TableWrite
 from caraway_core.sqltext import placeholders
 from caraway_engine import known_faults
 from caraway_engine.execution import frugal
-from caraway_engine.known_faults import KnownSchemas, Planned, names
+from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
 from caraway_engine.rows import coercion
 from caraway_engine.sessions import answered, distribution, writes
-from caraway_engine.sessions.plans import KeptPlans, Plan, Startable
+from caraway_engine.sessions.plans import KeptPlans, Startable, StatementPlan
 from caraway_engine.sessions.positions import Positions, Showable
 from caraway_engine.sessions.registered import READ_ONLY, Registered
 from caraway_engine.sessions.versions import Shown, Views
@@ -125,14 +125,14 @@ class StatementPlanner:
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
 
-    def _schema(self, plan: Plan) -> pa.Schema:
+    def _schema(self, plan: StatementPlan) -> pa.Schema:
         known = self._kept.schema(plan)
         if known is None:
             known = coercion.schema(self._contexts.main, plan.dataframe, plan.optimized)
             self._kept.note_schema(plan, known)
         return known
 
-    def write_of(self, statement: Statement) -> Write | None:
+    def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions.
 
         Raises:
@@ -146,7 +146,7 @@ class StatementPlanner:
         facts = plan_facts.of(dataframe.logical_plan())
         return facts.write if facts.operation is Operation.WRITE else None
 
-    def _plan(self, statement: Statement) -> Plan:
+    def _plan(self, statement: Statement) -> StatementPlan:
         key = _key(statement)
         if key and (plan := self._kept.recall(key)):
             return plan
@@ -188,7 +188,7 @@ class StatementPlanner:
                 "and refresh it"
             )
         files, stored = self._registered.files(facts), self._registered.stored(facts)
-        plan = Plan(
+        plan = StatementPlan(
             dataframe,
             facts,
             effect,
@@ -204,7 +204,7 @@ class StatementPlanner:
             self._kept.remember(key, plan)
         return plan
 
-    def _described(self, statement: Statement, framed: Planned, facts: PlanFacts) -> Any:
+    def _described(self, statement: Statement, framed: PlannedStatement, facts: PlanFacts) -> Any:
         """Plan a listing of schemas or settings in a context without internal schemas.
 
         Raises:
@@ -218,7 +218,7 @@ class StatementPlanner:
         context = self._registered.described()
         return context.sql(framed.sql, options=READ_ONLY, param_values=_values(statement))
 
-    def _framed(self, statement: Statement, options: SQLOptions) -> Planned:
+    def _framed(self, statement: Statement, options: SQLOptions) -> PlannedStatement:
         """Plan a statement, rewritten where needed to avoid known faults of the engine."""
         found = placeholders.find(statement.sql)
         found.check(statement.parameters)
@@ -283,7 +283,7 @@ class StatementPlanner:
             dataframe = context.create_dataframe_from_logical_plan(dataframe.logical_plan())
         return names.without(context, dataframe, settings_off)
 
-    def _pruned(self, statement: Statement, plan: Plan, views: Views) -> Shown:
+    def _pruned(self, statement: Statement, plan: StatementPlan, views: Views) -> Shown:
         """Return the partitions that a statement needs, for tables that can be pruned."""
         tables = self._versions.prunable(plan.stored)
         if not tables or plan.effect.written is not None:
@@ -295,8 +295,8 @@ class StatementPlanner:
         )  # fmt: skip
 
     def _positioned(
-        self, statement: Statement, plan: Plan, views: Shown, *, has_changes: bool
-    ) -> Plan:
+        self, statement: Statement, plan: StatementPlan, views: Shown, *, has_changes: bool
+    ) -> StatementPlan:
         """Plan a statement over its tables at the log positions that it names."""
         key = _key(statement)
         if key and (known := self._positions.recall(key, views)):

@@ -20,7 +20,7 @@ _CACHED_PLANS = 512
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Plan:
+class StatementPlan:
     """A plan and what is known about it.
 
     `stored` are the accelerated datasets that it reads. `sql` is the text that was planned, which
@@ -49,7 +49,7 @@ class Startable:
     `is_waiting`, threads of the engine may block on a database while the plan runs.
     """
 
-    plan: Plan
+    plan: StatementPlan
     schema: pa.Schema
     start: Callable[[], Any]
     start_again: Callable[[], Any] | None = None
@@ -60,12 +60,12 @@ class KeptPlans:
     """Caches the most recently used plans, with their analyses and schemas."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[str, Plan] = OrderedDict()
-        self._analyses: WeakKeyDictionary[Plan, Analysis] = WeakKeyDictionary()
-        self._schemas: WeakKeyDictionary[Plan, pa.Schema] = WeakKeyDictionary()
+        self._plans: OrderedDict[str, StatementPlan] = OrderedDict()
+        self._analyses: WeakKeyDictionary[StatementPlan, Analysis] = WeakKeyDictionary()
+        self._schemas: WeakKeyDictionary[StatementPlan, pa.Schema] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def recall(self, sql: str) -> Plan | None:
+    def recall(self, sql: str) -> StatementPlan | None:
         """Return the cached plan of a statement, or None."""
         with self._lock:
             plan = self._plans.get(sql)
@@ -73,29 +73,29 @@ class KeptPlans:
                 self._plans.move_to_end(sql)
             return plan
 
-    def remember(self, sql: str, plan: Plan) -> None:
+    def remember(self, sql: str, plan: StatementPlan) -> None:
         """Cache a plan, and evict the least recently used one if the cache is full."""
         with self._lock:
             self._plans[sql] = plan
             if len(self._plans) > _CACHED_PLANS:
                 self._plans.popitem(last=False)
 
-    def analysis(self, plan: Plan) -> Analysis | None:
+    def analysis(self, plan: StatementPlan) -> Analysis | None:
         """Return the cached analysis of a plan, or None."""
         with self._lock:
             return self._analyses.get(plan)
 
-    def note_analysis(self, plan: Plan, analysis: Analysis) -> None:
+    def note_analysis(self, plan: StatementPlan, analysis: Analysis) -> None:
         """Cache the analysis of a plan for the lifetime of the plan."""
         with self._lock:
             self._analyses[plan] = analysis
 
-    def schema(self, plan: Plan) -> pa.Schema | None:
+    def schema(self, plan: StatementPlan) -> pa.Schema | None:
         """Return the cached schema of a plan's result, or None."""
         with self._lock:
             return self._schemas.get(plan)
 
-    def note_schema(self, plan: Plan, schema: pa.Schema) -> None:
+    def note_schema(self, plan: StatementPlan, schema: pa.Schema) -> None:
         """Cache the schema of a plan's result for the lifetime of the plan."""
         with self._lock:
             self._schemas[plan] = schema

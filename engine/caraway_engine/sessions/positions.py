@@ -16,7 +16,7 @@ from datafusion.catalog import Table
 
 from caraway_core.ids import TableName
 from caraway_engine.execution.contexts import CATALOG, quoted
-from caraway_engine.sessions.plans import Plan
+from caraway_engine.sessions.plans import StatementPlan
 from caraway_engine.sessions.versions import Shown
 from caraway_engine.statements import viewing
 
@@ -44,7 +44,7 @@ class Positions:
         self._make_context = make_context
         self._context: SessionContext | None = None
         self._planning = Lock()
-        self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._plans: OrderedDict[str, StatementPlan] = OrderedDict()
         self._lock = Lock()
         self._views = views
 
@@ -66,7 +66,7 @@ class Positions:
             with self._shown(self._context, views, sql, bound):
                 return plan(self._context).logical_plan()
 
-    def recall(self, sql: str, views: Shown) -> Plan | None:
+    def recall(self, sql: str, views: Shown) -> StatementPlan | None:
         """Return the cached plan of a statement at exactly these positions, or None."""
         with self._lock:
             plan = self._plans.get(sql)
@@ -75,7 +75,7 @@ class Positions:
             self._plans.move_to_end(sql)
             return plan
 
-    def remember(self, sql: str, plan: Plan) -> None:
+    def remember(self, sql: str, plan: StatementPlan) -> None:
         """Cache a plan, and evict the least recently used one if the cache is full."""
         with self._lock:
             self._plans[sql] = plan

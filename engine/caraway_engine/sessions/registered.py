@@ -27,7 +27,7 @@ from caraway_engine.execution.contexts import CATALOG, PUBLIC, Contexts, Pools
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks, NoChunks
 from caraway_engine.scans import object_stores, presence, tables
-from caraway_engine.sessions.versions import Versions
+from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import bounds, plan_facts, viewing
@@ -58,7 +58,7 @@ class Registered:
         self.snapshot = snapshot
         self.installed: dict[TableName, tuple[TableSpec, Table]] = {}
         self.views: dict[TableName, tuple[str, frozenset[TableName]]] = {}
-        self.versions = Versions(chunks or NoChunks(), settings.target_partitions)
+        self.versions = DatasetVersions(chunks or NoChunks(), settings.target_partitions)
         self.inputs = fragments.Inputs()
         self.failed: frozenset[TableName] = frozenset()
         self._schemas: dict[str, TableSchema] = {
@@ -81,7 +81,7 @@ class Registered:
     def install(
         self,
         previous: Sequence["Registered"],
-        versions: Iterable[stored.Version],
+        versions: Iterable[stored.StoredVersion],
         note: Note,
     ) -> dict[TableName, str]:
         """Register what changed since the first of `previous`, and reuse the rest.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from caraway_core.errors import QueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, ViewFacts, Write
+from caraway_core.protocols.dispatch import CatalogSnapshot, Statement, TableWrite, ViewFacts
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_engine import stored
 from caraway_engine.execution.contexts import Pools
@@ -46,7 +46,7 @@ class Session:
     def install(
         self,
         *previous: "Session | None",
-        versions: Iterable[stored.Version] = (),
+        versions: Iterable[stored.StoredVersion] = (),
         note: Note = ignore,
     ) -> dict[TableName, str]:
         """Register every table; reuse tables that are unchanged since one of `previous`.
@@ -101,7 +101,7 @@ class Session:
         """
         return self._statements.analyse(statement)
 
-    def write_of(self, statement: Statement) -> Write | None:
+    def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement writes, or None. Checks no permissions.
 
         Raises:

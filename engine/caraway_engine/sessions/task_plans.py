@@ -16,7 +16,7 @@ from caraway_core.tables import FilesTable, RemoteTable
 from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
-from caraway_engine.sessions.plans import Plan, Startable
+from caraway_engine.sessions.plans import Startable, StatementPlan
 from caraway_engine.sessions.registered import Registered
 from caraway_engine.sharing import shares, sharing, whole_files
 from caraway_engine.stages import fragments
@@ -106,7 +106,9 @@ class TaskPlanner:
             start = partial(streams.LateStream, start)
         effect = Effect(written=None, reads_only_catalog=False)
         present = self._registered.files(facts)
-        plan = Plan(dataframe, facts, effect, is_product, present, frozenset(), views=found.views)
+        plan = StatementPlan(
+            dataframe, facts, effect, is_product, present, frozenset(), views=found.views
+        )
         return Startable(plan, schema, start, None if is_product else again)
 
     def _without_remote(self, task: Task) -> tuple[Task, Mapping[str, Table]]:

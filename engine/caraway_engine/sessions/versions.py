@@ -14,17 +14,17 @@ from caraway_engine.rows import entries
 from caraway_engine.rows.held import Chunks
 from caraway_engine.sharing import pruning, renaming, sharing
 from caraway_engine.sharing.pruning import Reads
-from caraway_engine.stored import Part, Version, View, Wanted
+from caraway_engine.stored import MissingChunks, StoredShare, StoredVersion, VersionView
 
-Views = Mapping[TableName, View]
-Shown = Mapping[TableName, View | Part]
+Views = Mapping[TableName, VersionView]
+Shown = Mapping[TableName, VersionView | StoredShare]
 """The tables that statements see in place of versions without a log."""
 PRUNED_BYTES = 32 * 1024 * 1024
 """Tables below this size are read in full: pruning them takes longer than reading them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
+class NarrowedTask:
     """A task that reads its shares as tables of their own, and the views of those shares."""
 
     task: Task
@@ -32,27 +32,27 @@ class Narrowed:
     views: Views
 
 
-class Versions:
+class DatasetVersions:
     """Keeps the versions of accelerated datasets, and checks that their rows are in memory."""
 
     def __init__(self, chunks: Chunks, partitions: int) -> None:
         self._chunks = chunks
         self._partitions = partitions
-        self.by_name: dict[TableName, Version] = {}
+        self.by_name: dict[TableName, StoredVersion] = {}
 
-    def __iter__(self) -> Iterator[Version]:
+    def __iter__(self) -> Iterator[StoredVersion]:
         return iter(self.by_name.values())
 
     def __contains__(self, table: TableName) -> bool:
         return table in self.by_name
 
-    def add(self, specs: Mapping[TableName, TableSpec], known: Sequence[Version]) -> None:
+    def add(self, specs: Mapping[TableName, TableSpec], known: Sequence[StoredVersion]) -> None:
         """Assign a version to each accelerated dataset: an existing equal one, or a new one."""
         for name, spec in specs.items():
             if isinstance(spec, StoredTable):
                 # Compare by value: a spec from another process is a new object.
                 same = next((each for each in known if each.spec == spec), None)
-                self.by_name[name] = same or Version(name, spec, self._partitions)
+                self.by_name[name] = same or StoredVersion(name, spec, self._partitions)
 
     def views(self, tables: Iterable[TableName], logs: Logs) -> Views:
         """Return a view at the end of its log for each of the tables that has a log."""
@@ -77,7 +77,7 @@ class Versions:
         Raises:
             ChunksAwayError: rows of these partitions are not in memory.
         """
-        parts: dict[TableName, Part | Wanted] = {}
+        parts: dict[TableName, StoredShare | MissingChunks] = {}
         for table in tables:
             version = self.by_name[table]
             if table in views and entries.buckets(version.spec) is None:
@@ -86,8 +86,8 @@ class Versions:
             names = tuple(name for name in version.names if name in wanted)
             if len(names) < len(version.names):
                 parts[table] = (views.get(table) or version.at(())).part(names, self._chunks)
-        stored.check_present(each for each in parts.values() if isinstance(each, Wanted))
-        return {table: each for table, each in parts.items() if isinstance(each, Part)}
+        stored.check_present(each for each in parts.values() if isinstance(each, MissingChunks))
+        return {table: each for table, each in parts.items() if isinstance(each, StoredShare)}
 
     def fill(self, tables: Iterable[TableName], views: Shown | None = None) -> None:
         """Check that whole tables are in memory, with their logs where there are views.
@@ -100,7 +100,7 @@ class Versions:
             (views.get(table) or self.by_name[table]).fill(self._chunks) for table in tables
         )
 
-    def narrowed(self, task: Task) -> Narrowed:
+    def narrowed(self, task: Task) -> NarrowedTask:
         """Make a fragment read the task's shares, and whole tables at the end of their logs.
 
         Raises:
@@ -116,7 +116,7 @@ class Versions:
             if share.table in self
         }
         if not shared and not views:
-            return Narrowed(task, {}, {})
+            return NarrowedTask(task, {}, {})
         stored.check_present(shared.values())
         names = {table: f"rows of {table}" for table in views.keys() - shared.keys()}
         names |= {table: f"chunks of {table}" for table in shared}
@@ -129,4 +129,4 @@ class Versions:
         made = {names[table]: each for table, each in shared.items() if isinstance(each, Table)}
         made |= {names[table]: read[table].table for table in whole}
         others = tuple(share for share in task.shares if share.table not in shared)
-        return Narrowed(replace(task, plan=renamed.fragment, shares=others), made, read)
+        return NarrowedTask(replace(task, plan=renamed.fragment, shares=others), made, read)

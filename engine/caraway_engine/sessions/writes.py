@@ -12,7 +12,7 @@ from datafusion.plan import LogicalPlan
 from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import DELETE, INSERT, UPDATE, Statement, Write
+from caraway_core.protocols.dispatch import DELETE, INSERT, UPDATE, Statement, TableWrite
 from caraway_core.tables import FilesTable, StoredTable, TableSpec
 from caraway_engine.execution import contexts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
@@ -72,10 +72,10 @@ def retargeted(facts: PlanFacts, targets: Mapping[TableName, TableName]) -> Plan
     if write is None or write.table not in targets:
         return facts
     scans = {targets.get(name, name): count for name, count in facts.scans.items()}
-    return replace(facts, write=Write(targets[write.table], write.name), scans=scans)
+    return replace(facts, write=TableWrite(targets[write.table], write.name), scans=scans)
 
 
-def check_name(write: Write) -> None:
+def check_name(write: TableWrite) -> None:
     """Refuse writes that no table supports.
 
     Raises:

@@ -27,7 +27,7 @@ _LOCAL = "file://"
 
 
 @dataclass(frozen=True, slots=True)
-class Narrowed:
+class NarrowedFragment:
     """A fragment, and the tables that it reads by the names in it."""
 
     fragment: bytes
@@ -43,7 +43,7 @@ class WholeFiles:
 
     def narrowed(
         self, fragment: bytes, shares: Sequence[Share], specs: Mapping[TableName, TableSpec]
-    ) -> Narrowed | None:
+    ) -> NarrowedFragment | None:
         """Make a fragment read tables of its shares, or return None if that may be incorrect."""
         if not shares or not all(_is_whole(share, specs.get(share.table)) for share in shares):
             return None
@@ -55,7 +55,7 @@ class WholeFiles:
         made = {_name(share.table): self._table(share, specs[share.table]) for share in shares}
         if any(table.kind == "view" for table in made.values()):
             return None  # The engine cannot project the columns of a view in a fragment's read.
-        return Narrowed(renamed.fragment, made)
+        return NarrowedFragment(renamed.fragment, made)
 
     def _table(self, share: Share, spec: TableSpec) -> Table:
         assert isinstance(spec, FilesTable | RemoteTable)

@@ -11,7 +11,7 @@ from caraway_core.ids import TableName
 from caraway_engine.stages.policy import Policy
 
 
-class Mode(StrEnum):
+class ReadMode(StrEnum):
     """How a stage reads the tables that another stage made."""
 
     ALL = "all"
@@ -25,11 +25,11 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ExchangeRead:
     """An exchange that a fragment reads, under `name` in its plan."""
 
     stage: str
-    mode: Mode
+    mode: ReadMode
     name: str
     schema: pa.Schema = field(repr=False)
 
@@ -61,7 +61,7 @@ class Stage:
     schema: pa.Schema = field(repr=False)
     layout: Layout
     count: int
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ExchangeRead, ...] = ()
     tables: frozenset[TableName] = frozenset()
     hashed: Hashed | None = None
     note: str = ""

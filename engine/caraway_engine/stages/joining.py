@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from substrait.algebra_pb2 import Expression, Rel
 
 from caraway_engine.stages import joins
-from caraway_engine.stages.graph import Measured, Mode, Stage
-from caraway_engine.stages.parts import Part, joined
+from caraway_engine.stages.graph import Measured, ReadMode, Stage
+from caraway_engine.stages.parts import StagePart, joined
 from caraway_engine.stages.relations import children, field_of, join_type, width, with_children
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 class _Side:
     """One side of a join. If `may_be_spread`, tasks can divide it while each has the other side."""
 
-    part: Part
+    part: StagePart
     path: str
     keys: list[Expression]
     may_be_spread: bool
 
 
-def visit_join(planner: "Planner", rel: Rel, path: str) -> Part | None:
+def visit_join(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     """Plan a join, or return None while an input must be measured first."""
     inputs = children(rel)
     left, right = planner.visit(inputs[0], path + ".0"), planner.visit(inputs[1], path + ".1")
@@ -42,7 +42,7 @@ def visit_join(planner: "Planner", rel: Rel, path: str) -> Part | None:
 
 def _placed(
     planner: "Planner", rel: Rel, sides: tuple[_Side, _Side], equalities: list[str]
-) -> tuple[Part, Part] | None:
+) -> tuple[StagePart, StagePart] | None:
     """Bring matching rows together, and move as few rows as possible."""
     left, right = sides
     if left.part.is_everywhere and right.part.is_everywhere:
@@ -81,11 +81,11 @@ def _with_small(
     stage: Stage,
     size: float,
     equalities: list[str],
-) -> tuple[Part, Part] | None:
+) -> tuple[StagePart, StagePart] | None:
     """Place the small side, which is made and measured, and the large side; return both."""
     cluster = planner.cluster
     fits = cluster.may_broadcast(size, large.part.size_bytes)
-    whole = planner.reading(stage, Mode.ALL, size)
+    whole = planner.reading(stage, ReadMode.ALL, size)
     if fits and large.may_be_spread:
         return whole, large.part
     if not small.keys:
@@ -93,7 +93,7 @@ def _with_small(
     if fits and join_type(rel) != "OUTER":
         return _reduced(planner, small, large, stage, size, equalities)
     count = cluster.partitions(size)
-    own = planner.reading(stage, Mode.OWN, size)
+    own = planner.reading(stage, ReadMode.OWN, size)
     return (
         _by_hash(planner, own, small, size, count),
         _by_hash(planner, large.part, large, large.part.size_bytes, count),
@@ -107,17 +107,17 @@ def _reduced(
     stage: Stage,
     size: float,
     equalities: list[str],
-) -> tuple[Part, Part] | None:
+) -> tuple[StagePart, StagePart] | None:
     """Semi-join the large side with the small one before exchanging it, and measure the result.
 
     Correct for joins that keep rows of the large side only as matches of the small side.
     """
     cluster = planner.cluster
-    whole = planner.reading(stage, Mode.ALL, size)
+    whole = planner.reading(stage, ReadMode.ALL, size)
     pairs = list(zip(large.keys, small.keys, equalities, strict=True))
     mine, other = planner.naming.apart(large.part.rel, whole.rel, "LEFT_SEMI")
     rel = joins.reduction(mine, other, pairs, planner.functions)
-    part = Part(
+    part = StagePart(
         rel, large.part.size_bytes, large.part.layout, large.part.count,
         (*large.part.readings, *whole.readings), large.part.tables,
         colocated=large.part.colocated,
@@ -126,24 +126,26 @@ def _reduced(
     if measured is None:
         return None
     left_size = float(measured.size_bytes)
-    own_small = planner.reading(stage, Mode.OWN, size)
+    own_small = planner.reading(stage, ReadMode.OWN, size)
     if cluster.may_broadcast(left_size, size):
-        return own_small, planner.reading(kept, Mode.ALL, left_size)
+        return own_small, planner.reading(kept, ReadMode.ALL, left_size)
     count = cluster.partitions(min(size, left_size))
-    own_large = planner.reading(kept, Mode.OWN, left_size)
+    own_large = planner.reading(kept, ReadMode.OWN, left_size)
     return (
         _by_hash(planner, own_small, small, size, count),
         _by_hash(planner, own_large, large, left_size, count),
     )
 
 
-def _by_hash(planner: "Planner", part: Part, side: _Side, size: float, count: int) -> Part:
+def _by_hash(
+    planner: "Planner", part: StagePart, side: _Side, size: float, count: int
+) -> StagePart:
     made = planner.hashed(part, side.path, side.keys, count, "one side of a hash join")
-    reading = planner.reading(made, Mode.PARTITION, size)
+    reading = planner.reading(made, ReadMode.PARTITION, size)
     columns = [field_of(each) for each in side.keys]
     known = tuple(column for column in columns if column is not None)
     keys = known if len(known) == len(columns) else None
-    return Part(reading.rel, size, reading.layout, reading.count, reading.readings, keys=keys)
+    return StagePart(reading.rel, size, reading.layout, reading.count, reading.readings, keys=keys)
 
 
 def _are_aligned(left: _Side, right: _Side) -> bool:
@@ -164,7 +166,7 @@ def _are_aligned(left: _Side, right: _Side) -> bool:
     return len(left.part.keys) == len(right.part.keys) and all(pair in pairs for pair in wanted)
 
 
-def _put_together(planner: "Planner", rel: Rel, left: Part, right: Part) -> Part:
+def _put_together(planner: "Planner", rel: Rel, left: StagePart, right: StagePart) -> StagePart:
     size = max(left.size_bytes, right.size_bytes)
     sides = planner.naming.apart(left.rel, right.rel, join_type(rel))
     part = joined(with_children(rel, sides), (left, right), size)
@@ -179,7 +181,7 @@ def _put_together(planner: "Planner", rel: Rel, left: Part, right: Part) -> Part
     return replace(part, keys=keys, group=group if keys else None, colocated=colocated)
 
 
-def _keys_after(rel: Rel, left: Part, right: Part) -> tuple[int, ...] | None:
+def _keys_after(rel: Rel, left: StagePart, right: StagePart) -> tuple[int, ...] | None:
     """Return where the key columns are after the join; a side that is NULL-filled loses them."""
     type_ = join_type(rel)
     if type_ in joins.LEFT_MAY_BE_SPREAD and left.keys:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from substrait.algebra_pb2 import Rel
 
 from caraway_core.ids import TableName
-from caraway_engine.stages.graph import Layout, Reading
+from caraway_engine.stages.graph import ExchangeRead, Layout
 from caraway_engine.stages.relations import origins
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class StagePart:
     """A relation and the layout of its rows.
 
     With layout `single`, any one task gives all rows. Otherwise the tasks' rows together are all
@@ -24,7 +24,7 @@ class Part:
     size_bytes: float
     layout: Layout = "single"
     count: int = 1
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[ExchangeRead, ...] = ()
     tables: frozenset[TableName] = frozenset()
     keys: tuple[int, ...] | None = None
     path: str = field(default="", compare=False)
@@ -36,7 +36,7 @@ class Part:
         """Whether any one task gives all rows."""
         return self.layout == "single"
 
-    def wrapped(self, rel: Rel, size_bytes: float | None = None) -> "Part":
+    def wrapped(self, rel: Rel, size_bytes: float | None = None) -> "StagePart":
         """Put a relation with one input on top of this part."""
         return replace(
             self,
@@ -53,10 +53,10 @@ def moved(keys: tuple[int, ...] | None, origin: Sequence[int | None]) -> tuple[i
     return tuple(origin.index(key) for key in keys)
 
 
-def joined(rel: Rel, parts: Sequence[Part], size_bytes: float) -> Part:
+def joined(rel: Rel, parts: Sequence[StagePart], size_bytes: float) -> StagePart:
     """Put a relation with several inputs on top of parts; the spread ones share one layout."""
     spread = next((part for part in parts if not part.is_everywhere), parts[0])
-    return Part(
+    return StagePart(
         rel,
         size_bytes,
         spread.layout,

@@ -14,10 +14,18 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_engine.stages.functions import Functions
-from caraway_engine.stages.graph import Cluster, Hashed, Measured, Mode, Reading, Stage, StageGraph
+from caraway_engine.stages.graph import (
+    Cluster,
+    ExchangeRead,
+    Hashed,
+    Measured,
+    ReadMode,
+    Stage,
+    StageGraph,
+)
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from caraway_engine.stages.naming import Naming
-from caraway_engine.stages.parts import Part
+from caraway_engine.stages.parts import StagePart
 from caraway_engine.stages.relations import (
     append,
     field_of,
@@ -29,7 +37,7 @@ from caraway_engine.stages.relations import (
     width,
 )
 from caraway_engine.stages.rewriting import lower_semi_joins, reword_own_equalities
-from caraway_engine.stages.schemas import Schemas
+from caraway_engine.stages.schemas import TypeSchemas
 from caraway_engine.stages.visits import VISITS
 
 
@@ -40,7 +48,7 @@ class Planner:
     """
 
     def __init__(
-        self, plan: Plan, cluster: Cluster, schemas: Schemas, divided: frozenset[TableName]
+        self, plan: Plan, cluster: Cluster, schemas: TypeSchemas, divided: frozenset[TableName]
     ) -> None:
         self.cluster = cluster
         self.schemas = schemas
@@ -52,7 +60,7 @@ class Planner:
         self._stages: dict[str, Stage] = {}
         self._names: dict[str, str] = {}
         self._finished: Mapping[str, Measured] = {}
-        self._parts: dict[str, Part] = {}
+        self._parts: dict[str, StagePart] = {}
         self._without_columns: set[str] = set()
 
     def advance(self, finished: Mapping[str, Measured]) -> StageGraph:
@@ -66,7 +74,7 @@ class Planner:
         root = self._stage(part, "root", note="answer") if part else None
         return StageGraph(dict(self._stages), root)
 
-    def visit(self, rel: Rel, path: str) -> Part | None:
+    def visit(self, rel: Rel, path: str) -> StagePart | None:
         """Plan a relation, or return None while something below it must be measured first."""
         if path in self._parts:
             return self._parts[path]
@@ -79,13 +87,13 @@ class Planner:
             self._parts[path] = part
         return part
 
-    def _with_subqueries(self, rel: Rel, path: str) -> tuple[Rel | None, tuple[Reading, ...]]:
+    def _with_subqueries(self, rel: Rel, path: str) -> tuple[Rel | None, tuple[ExchangeRead, ...]]:
         """Plan the subqueries in a relation's expressions and insert their plans."""
         if not any(True for _ in subqueries(getattr(rel, kind(rel)))):
             return rel, ()
         copy = Rel()
         copy.CopyFrom(rel)
-        readings: list[Reading] = []
+        readings: list[ExchangeRead] = []
         is_whole = True
         for number, each in enumerate(list(subqueries(getattr(copy, kind(copy))))):
             part = self.visit(each.scalar.input, f"{path}?{number}")
@@ -97,13 +105,13 @@ class Planner:
             each.scalar.input.CopyFrom(part.rel)
         return (copy if is_whole else None), tuple(readings)
 
-    def kept(self, part: Part, path: str, note: str) -> tuple[Stage, Measured | None]:
+    def kept(self, part: StagePart, path: str, note: str) -> tuple[Stage, Measured | None]:
         """End a stage at this part, and keep its rows in place; return the stage and its size."""
         stage = self._stage(part, path + "!", note=note)
         return stage, self._finished.get(stage.name)
 
     def hashed(
-        self, part: Part, path: str, keys: Sequence[Expression], count: int, note: str
+        self, part: StagePart, path: str, keys: Sequence[Expression], count: int, note: str
     ) -> Stage:
         """End a stage at this part that hash-partitions its rows by the key expressions."""
         columns = [field_of(each) for each in keys]
@@ -114,27 +122,29 @@ class Planner:
         wanted = Hashed(indices, count, len(computed))
         return self._stage(replace(part, rel=rel), path + "#", wanted, note)
 
-    def gathered(self, part: Part, path: str, note: str) -> Part:
+    def gathered(self, part: StagePart, path: str, note: str) -> StagePart:
         """Gather the rows of a part in one place, unless any one task already has all of them."""
         if part.is_everywhere:
             return part
         stage, measured = self.kept(part, path, note)
-        return self.reading(stage, Mode.ALL, measured.size_bytes if measured else part.size_bytes)
+        return self.reading(
+            stage, ReadMode.ALL, measured.size_bytes if measured else part.size_bytes
+        )
 
-    def reading(self, stage: Stage, mode: Mode, size_bytes: float) -> Part:
+    def reading(self, stage: Stage, mode: ReadMode, size_bytes: float) -> StagePart:
         """Return the part that reads the output of a stage."""
-        if mode is Mode.OWN and stage.layout == "single":
+        if mode is ReadMode.OWN and stage.layout == "single":
             # The output of a single task is complete for every reader, also next to shares of
             # tables.
-            mode = Mode.ALL
+            mode = ReadMode.ALL
         return self._reading(stage, mode, size_bytes)
 
-    def beside(self, stage: Stage, size_bytes: float) -> Part:
+    def beside(self, stage: Stage, size_bytes: float) -> StagePart:
         """Return a part in which each slot reads a disjoint portion of a stage's output."""
-        own = self._reading(stage, Mode.OWN, size_bytes)
-        return Part(own.rel, size_bytes, "slots", self.cluster.slots, own.readings)
+        own = self._reading(stage, ReadMode.OWN, size_bytes)
+        return StagePart(own.rel, size_bytes, "slots", self.cluster.slots, own.readings)
 
-    def _reading(self, stage: Stage, mode: Mode, size_bytes: float) -> Part:
+    def _reading(self, stage: Stage, mode: ReadMode, size_bytes: float) -> StagePart:
         name = INPUT_PREFIX + stage.name
         schema = stage.schema
         for _ in range(stage.hashed.extra if stage.hashed else 0):
@@ -143,15 +153,17 @@ class Planner:
         if stage.name in self._without_columns:
             # An exchange of rows without columns has one column that nobody reads.
             del rel.read.projection.select.struct_items[:]
-        reading = Reading(stage.name, mode, name, schema)
-        if mode is Mode.ALL:
-            return Part(rel, size_bytes, readings=(reading,))
-        if mode is Mode.PARTITION:
+        reading = ExchangeRead(stage.name, mode, name, schema)
+        if mode is ReadMode.ALL:
+            return StagePart(rel, size_bytes, readings=(reading,))
+        if mode is ReadMode.PARTITION:
             assert stage.hashed is not None
-            return Part(rel, size_bytes, "partitions", stage.hashed.count, (reading,))
-        return Part(rel, size_bytes, stage.layout, stage.count, (reading,))
+            return StagePart(rel, size_bytes, "partitions", stage.hashed.count, (reading,))
+        return StagePart(rel, size_bytes, stage.layout, stage.count, (reading,))
 
-    def _stage(self, part: Part, key: str, hashed: Hashed | None = None, note: str = "") -> Stage:
+    def _stage(
+        self, part: StagePart, key: str, hashed: Hashed | None = None, note: str = ""
+    ) -> Stage:
         if key in self._names:
             return self._stages[self._names[key]]
         name = "answer" if key == "root" else f"s{len(self._stages) + 1}"

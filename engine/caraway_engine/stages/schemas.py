@@ -10,7 +10,7 @@ from substrait.type_pb2 import Type
 from caraway_engine.rows.plain import plain_type
 
 
-class Schemas(Protocol):
+class TypeSchemas(Protocol):
     """Answers from types alone, without reading or running anything."""
 
     def schema(self, plan: bytes, stage: str = "") -> pa.Schema:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from substrait.algebra_pb2 import Expression, Rel
 
 from caraway_engine.stages import aggregates, policy
-from caraway_engine.stages.graph import Mode, TableFacts
+from caraway_engine.stages.graph import ReadMode, TableFacts
 from caraway_engine.stages.joining import visit_join
-from caraway_engine.stages.parts import Part, joined
+from caraway_engine.stages.parts import StagePart, joined
 from caraway_engine.stages.relations import (
     children,
     field_of,
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from caraway_engine.stages.planner import Planner
 
 
-def _visit_read(planner: "Planner", rel: Rel, path: str) -> Part:
+def _visit_read(planner: "Planner", rel: Rel, path: str) -> StagePart:
     table = table_name(rel)
     facts = planner.cluster.tables.get(table)
     if facts is None:
-        return Part(rel, 0)
+        return StagePart(rel, 0)
     read = facts.size_bytes * width(rel) / max(1, facts.columns)
     size = read if facts.is_kept else policy.decoded(read)
     if rel.read.HasField("filter"):
         size = policy.filtered(size)
     if table not in planner.divided:
-        return Part(rel, size)
+        return StagePart(rel, size)
     keys = _bucket_keys(rel, facts)
-    return Part(
+    return StagePart(
         rel, size, "slots", planner.cluster.slots, tables=frozenset({table}), keys=keys,
         group=facts.buckets.group if facts.buckets and keys else None,
     )  # fmt: skip
@@ -53,7 +53,7 @@ def _bucket_keys(rel: Rel, facts: TableFacts) -> tuple[int, ...] | None:
     return (columns.index(facts.buckets.column),)
 
 
-def _visit_unary(planner: "Planner", rel: Rel, path: str) -> Part | None:
+def _visit_unary(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     child = planner.visit(children(rel)[0], path + ".0")
     if child is None:
         return None
@@ -61,7 +61,7 @@ def _visit_unary(planner: "Planner", rel: Rel, path: str) -> Part | None:
     return child.wrapped(with_children(rel, [child.rel]), size)
 
 
-def _visit_project(planner: "Planner", rel: Rel, path: str) -> Part | None:
+def _visit_project(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     windows = [each for each in rel.project.expressions if _is_window(each)]
     if not windows:
         return _visit_unary(planner, rel, path)
@@ -84,8 +84,8 @@ def _common_partition(windows: list[Expression]) -> list[Expression]:
 
 
 def _placed(
-    planner: "Planner", child: Part, path: str, by: list[Expression], note: str
-) -> Part | None:
+    planner: "Planner", child: StagePart, path: str, by: list[Expression], note: str
+) -> StagePart | None:
     """Bring rows with equal `by` to one task: gather few rows, hash-partition many."""
     if child.is_everywhere:
         return child
@@ -99,8 +99,8 @@ def _placed(
     if measured is None:
         return None
     if planner.cluster.policy.may_gather(measured.size_bytes):
-        return planner.reading(stage, Mode.ALL, measured.size_bytes)
-    own = planner.reading(stage, Mode.OWN, measured.size_bytes)
+        return planner.reading(stage, ReadMode.ALL, measured.size_bytes)
+    own = planner.reading(stage, ReadMode.OWN, measured.size_bytes)
     return parted(planner, own, path + ".0", by, measured.size_bytes, note)
 
 
@@ -110,25 +110,25 @@ def _distinct(by: list[Expression]) -> list[Expression]:
 
 
 def parted(
-    planner: "Planner", part: Part, path: str, by: list[Expression], size: float, note: str
-) -> Part:
+    planner: "Planner", part: StagePart, path: str, by: list[Expression], size: float, note: str
+) -> StagePart:
     """Hash-partition rows by the key expressions, into as many partitions as memory requires."""
     count = planner.cluster.partitions(size)
     stage = planner.hashed(part, path, by, count, note)
-    return with_keys(planner.reading(stage, Mode.PARTITION, size), by)
+    return with_keys(planner.reading(stage, ReadMode.PARTITION, size), by)
 
 
-def with_keys(part: Part, by: list[Expression]) -> Part:
+def with_keys(part: StagePart, by: list[Expression]) -> StagePart:
     """Return a part that is known to be partitioned by these expressions."""
     columns = [field_of(each) for each in by]
     known = tuple(column for column in columns if column is not None)
-    return Part(
+    return StagePart(
         part.rel, part.size_bytes, part.layout, part.count, part.readings, part.tables,
         known if len(known) == len(columns) else None, colocated=part.colocated,
     )  # fmt: skip
 
 
-def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> Part | None:
+def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     child = planner.visit(rel.aggregate.input, path + ".0")
     if child is None:
         return None
@@ -149,7 +149,7 @@ def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> Part | None:
             return None
         keys = tuple(columns.index(key) for key in placed.keys or ())
         return _aggregated(rel, placed, keys)
-    partial = Part(
+    partial = StagePart(
         cut.partial, child.size_bytes, child.layout, child.count, child.readings, child.tables,
         colocated=child.colocated,
     )  # fmt: skip
@@ -160,21 +160,21 @@ def _visit_aggregate(planner: "Planner", rel: Rel, path: str) -> Part | None:
     schema = planner.schemas.schema(planner.functions.plan(whole))
     types = planner.schemas.types(schema)
     final = aggregates.merge(rel, cut, merged.rel, planner.functions, types)
-    return Part(
+    return StagePart(
         final, merged.size_bytes, merged.layout, merged.count, merged.readings, merged.tables,
         merged.keys, colocated=merged.colocated,
     )  # fmt: skip
 
 
-def _aggregated(rel: Rel, child: Part, keys: tuple[int, ...]) -> Part:
-    return Part(
+def _aggregated(rel: Rel, child: StagePart, keys: tuple[int, ...]) -> StagePart:
+    return StagePart(
         with_children(rel, [child.rel]), child.size_bytes, child.layout, child.count,
         child.readings, child.tables, keys or None, group=child.group if keys else None,
         colocated=child.colocated,
     )  # fmt: skip
 
 
-def _visit_sort(planner: "Planner", rel: Rel, path: str) -> Part | None:
+def _visit_sort(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     child = planner.visit(rel.sort.input, path + ".0")
     if child is None:
         return None
@@ -182,7 +182,7 @@ def _visit_sort(planner: "Planner", rel: Rel, path: str) -> Part | None:
     return placed.wrapped(with_children(rel, [placed.rel]))
 
 
-def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> Part | None:
+def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     """Plan LIMIT and OFFSET: each task takes the rows that may be needed, then one task selects."""
     below = rel.fetch.input
     sort = below if kind(below) == "sort" else None
@@ -197,7 +197,7 @@ def _visit_fetch(planner: "Planner", rel: Rel, path: str) -> Part | None:
         local = Rel()
         local.fetch.input.CopyFrom(ordered)
         local.fetch.count_expr.literal.i64 = limit
-        child = Part(local, child.size_bytes, child.layout, child.count, child.readings,
+        child = StagePart(local, child.size_bytes, child.layout, child.count, child.readings,
                      child.tables, colocated=child.colocated)  # fmt: skip
     gathered = planner.gathered(child, path + ".0", "first rows")
     top = with_children(sort, [gathered.rel]) if sort else gathered.rel
@@ -214,7 +214,7 @@ def _rows_needed(rel: Rel) -> int | None:
     return int(fetch.count_expr.literal.i64) + int(fetch.offset_expr.literal.i64)
 
 
-def _visit_set(planner: "Planner", rel: Rel, path: str) -> Part | None:
+def _visit_set(planner: "Planner", rel: Rel, path: str) -> StagePart | None:
     visited = [
         planner.visit(each, f"{path}.{number}") for number, each in enumerate(rel.set.inputs)
     ]
@@ -227,7 +227,7 @@ def _visit_set(planner: "Planner", rel: Rel, path: str) -> Part | None:
     return joined(with_children(rel, [part.rel for part in parts]), parts, size)
 
 
-def _beside(planner: "Planner", part: Part, path: str) -> Part:
+def _beside(planner: "Planner", part: StagePart, path: str) -> StagePart:
     """Spread a part over the slots, so that it can be in a union with shares of tables."""
     if part.layout == "slots":
         return part
@@ -236,7 +236,7 @@ def _beside(planner: "Planner", part: Part, path: str) -> Part:
     return planner.beside(stage, size)
 
 
-Visit = Callable[["Planner", Rel, str], Part | None]
+Visit = Callable[["Planner", Rel, str], StagePart | None]
 VISITS: Mapping[str, Visit] = {
     "read": _visit_read,
     "filter": _visit_unary,

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from caraway_core.sqltext import grammar, lexer
-from caraway_engine.statements.sizes import Frame, Scope, Size
+from caraway_engine.statements.sizes import Frame, Size, StatementScope
 
 _NAME = re.compile(grammar.CLOSED_NAME, re.VERBOSE)
 _TABLE = re.compile(
@@ -76,7 +76,7 @@ class _Measuring:
         self._parameters = parameters
         self._watch = watch
         self._frames = [Frame()]
-        self._scopes = [Scope()]
+        self._scopes = [StatementScope()]
         self._all = Size()
         """The totals of the text as written, regardless of how often CTEs are read."""
         self._resume = 0
@@ -241,7 +241,7 @@ class _Measuring:
         inner = Frame(before=word)
         if frame.with_ == "body":
             inner.cte, frame.with_ = frame.name, "next"
-            self._scopes.append(Scope())
+            self._scopes.append(StatementScope())
         elif frame.with_ == "next":
             frame.with_ = ""
         elif frame.expects_table:

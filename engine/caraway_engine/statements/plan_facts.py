@@ -12,9 +12,9 @@ from enum import Enum
 from typing import Any
 
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import DELETE, UPDATE, Write
+from caraway_core.protocols.dispatch import DELETE, UPDATE, TableWrite
 from caraway_engine.statements import plan_nodes, subplans
-from caraway_engine.statements.plan_nodes import Clauses, HiddenError, Node, Part
+from caraway_engine.statements.plan_nodes import Clauses, ExpressionPart, HiddenError, PlanNode
 
 _CATALOG, _SCHEMA = "caraway", "public"
 _SYSTEM_SCHEMAS = frozenset({"runtime", "information_schema"})
@@ -72,7 +72,7 @@ class PlanFacts:
     """
 
     operation: Operation
-    write: Write | None
+    write: TableWrite | None
     has_copy: bool
     scans: Mapping[TableName, int]
     aliases: frozenset[TableName]
@@ -155,7 +155,7 @@ def optimized(plan: Any, before: PlanFacts) -> OptimizedFacts:
     return OptimizedFacts(frozenset(scans), has_product)
 
 
-def _nodes(plan: Any) -> Iterator[Node]:
+def _nodes(plan: Any) -> Iterator[PlanNode]:
     """Yield the nodes of a plan and of the subqueries in its expressions."""
     for node in plan_nodes.nodes(plan):
         yield node
@@ -178,7 +178,7 @@ def _referred(reference: str) -> TableName:
     return TableName(reference.removeprefix(f"{_CATALOG}.").removeprefix(f"{_SCHEMA}."))
 
 
-def _scanned(node: Node) -> TableName:
+def _scanned(node: PlanNode) -> TableName:
     return table_name(*node.variant.fqn())
 
 
@@ -187,7 +187,7 @@ class _Found:
 
     def __init__(self) -> None:
         self._operation: Operation | None = None
-        self._write: Write | None = None
+        self._write: TableWrite | None = None
         self._has_copy = False
         self._scans: Counter[TableName] = Counter()
         self._hidden_scans: set[TableName] = set()
@@ -228,7 +228,7 @@ class _Found:
             self._is_complete,
         )
 
-    def _mentioned(self, node: Node, hidden: str) -> None:
+    def _mentioned(self, node: PlanNode, hidden: str) -> None:
         """Record what a node mentions where it cannot be walked."""
         self._lose(hidden)
         try:
@@ -245,7 +245,7 @@ class _Found:
     def _lose(self, what: str) -> None:
         self._uncut = self._uncut or what
 
-    def _node(self, node: Node, is_lifted: bool) -> None:
+    def _node(self, node: PlanNode, is_lifted: bool) -> None:
         variant = node.variant
         if node.kind in _NEVER_CUT:
             self._lose(node.kind)
@@ -261,7 +261,7 @@ class _Found:
             case "Join":
                 self._join(variant, is_lifted)
             case "DmlStatement":
-                self._write = Write(_referred(variant.table_name()), _write_name(variant))
+                self._write = TableWrite(_referred(variant.table_name()), _write_name(variant))
             case "CopyTo":
                 self._has_copy = True
             case "WindowExpr":
@@ -280,7 +280,7 @@ class _Found:
             if frame is None or not _is_kept(frame):
                 self._lose("a window frame with an offset")
 
-    def _expression(self, expression: Any, node: Node) -> None:
+    def _expression(self, expression: Any, node: PlanNode) -> None:
         is_negated = False
         for part in plan_nodes.inside(expression):
             match part.kind:
@@ -303,7 +303,7 @@ class _Found:
         if kind == "WindowFunction" and (clauses.filter or clauses.is_distinct):
             self._lose("a window function with FILTER or DISTINCT")
 
-    def _subquery(self, part: Part, node: Node, is_negated: bool) -> None:
+    def _subquery(self, part: ExpressionPart, node: PlanNode, is_negated: bool) -> None:
         self._has_subquery = self._has_join = True
         try:
             found = subplans.subplan(part, node)

@@ -29,7 +29,7 @@ class HiddenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlanNode:
     """A node of a plan. `variant` is None if `kind` is unknown."""
 
     kind: str
@@ -74,7 +74,7 @@ _CLAUSES = {
 }  # fmt: skip
 
 
-def nodes(plan: Any) -> Iterator[Node]:
+def nodes(plan: Any) -> Iterator[PlanNode]:
     """Yield the nodes of a plan, root first, without subqueries inside expressions.
 
     DISTINCT ON, whose expressions Python does not see, is returned as an aggregate.
@@ -88,13 +88,13 @@ def nodes(plan: Any) -> Iterator[Node]:
         waiting += reversed(node.plan.inputs())
 
 
-def typed(raw: Any) -> Node:
+def typed(raw: Any) -> PlanNode:
     """Return a plan's node in typed form."""
     try:
         variant = raw.to_variant()
     except Exception:
-        return Node(UNKNOWN, None, raw)
-    return Node(type(variant).__name__, variant, raw)
+        return PlanNode(UNKNOWN, None, raw)
+    return PlanNode(type(variant).__name__, variant, raw)
 
 
 def _of_sort(variant: Any) -> list[Any]:
@@ -145,7 +145,7 @@ _EXPRESSIONS: dict[str, Callable[[Any], list[Any]]] = {
 }
 
 
-def expressions(node: Node) -> list[Any]:
+def expressions(node: PlanNode) -> list[Any]:
     """Return the expressions of a node itself.
 
     Raises:
@@ -156,7 +156,7 @@ def expressions(node: Node) -> list[Any]:
     return _EXPRESSIONS[node.kind](node.variant)
 
 
-class Part(NamedTuple):
+class ExpressionPart(NamedTuple):
     """An expression within another; `clauses` is set for aggregates and window functions."""
 
     kind: str
@@ -164,7 +164,7 @@ class Part(NamedTuple):
     clauses: Clauses | None
 
 
-def inside(expression: Any) -> Iterator[Part]:
+def inside(expression: Any) -> Iterator[ExpressionPart]:
     """Yield an expression and its parts, except those inside subqueries.
 
     Raises:
@@ -184,7 +184,7 @@ def inside(expression: Any) -> Iterator[Part]:
                     waiting += [(part, depth + 1) for part in found.parts]
             except HiddenError as exc:
                 hidden = exc
-        yield Part(kind, each, found)
+        yield ExpressionPart(kind, each, found)
     if hidden:
         raise hidden
 

@@ -96,7 +96,7 @@ class Frame:
 
 
 @dataclass(slots=True)
-class Scope:
+class StatementScope:
     """A CTE or the statement itself, with the CTEs that are defined in it."""
 
     size: Size = field(default_factory=Size)

@@ -15,7 +15,7 @@ from substrait.algebra_pb2 import ReadRel
 from substrait.plan_pb2 import Plan
 
 from caraway_engine.statements import decorrelation, plan_nodes
-from caraway_engine.statements.plan_nodes import SUBQUERIES, HiddenError, Node, Part
+from caraway_engine.statements.plan_nodes import SUBQUERIES, ExpressionPart, HiddenError, PlanNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Subplan:
     is_simplified: bool
 
 
-def subplan(part: Part, node: Node) -> Subplan:
+def subplan(part: ExpressionPart, node: PlanNode) -> Subplan:
     """Return the plan of a subquery in an expression of a node.
 
     It is decorrelated: nested subqueries are joins, where the engine can convert them.
@@ -49,7 +49,7 @@ def subplan(part: Part, node: Node) -> Subplan:
     raise HiddenError(part.kind)
 
 
-def _alone(part: Part, _node: Node, simplifies: bool) -> Any:
+def _alone(part: ExpressionPart, _node: PlanNode, simplifies: bool) -> Any:
     """Plan a query of only the subquery, which is cheap to decorrelate."""
     if part.kind == "Exists":
         return decorrelation.one_row(simplifies).filter(Expr(part.expression))
@@ -58,7 +58,7 @@ def _alone(part: Part, _node: Node, simplifies: bool) -> Any:
     raise HiddenError(part.kind)
 
 
-def _above(part: Part, node: Node, simplifies: bool) -> Any:
+def _above(part: ExpressionPart, node: PlanNode, simplifies: bool) -> Any:
     """Plan the subquery on top of its node's input, whose columns it may reference."""
     expression = Expr(part.expression)
     is_condition = part.kind != "ScalarSubquery"
@@ -73,7 +73,7 @@ class Mentioned:
     functions: frozenset[str]
 
 
-def mentioned(node: Node) -> Mentioned:
+def mentioned(node: PlanNode) -> Mentioned:
     """Return what a node and everything below it mention, even in hidden expressions.
 
     Raises:
@@ -103,7 +103,7 @@ def schema(raw: Any) -> pa.Schema:
     return pa.schema(decorrelation.frame(raw).schema())
 
 
-def may_be_null(part: Part, node: Node, found: Subplan) -> bool:
+def may_be_null(part: ExpressionPart, node: PlanNode, found: Subplan) -> bool:
     """Return whether NULL is possible on the left of IN or in its subquery, which is `found`."""
     fields = list(schema(found.plan))
     if len(fields) > 1 or fields[0].nullable:
@@ -112,7 +112,7 @@ def may_be_null(part: Part, node: Node, found: Subplan) -> bool:
     return bool(_below(node).select(Expr(left)).schema().field(0).nullable)
 
 
-def _below(node: Node, simplifies: bool = False) -> Any:
+def _below(node: PlanNode, simplifies: bool = False) -> Any:
     inputs = node.plan.inputs()
     return decorrelation.frame(inputs[0] if len(inputs) == 1 else node.plan, simplifies)
 

@@ -7,8 +7,15 @@ If a version has a log, each position of the log is a table of its own. How chan
 rows is in `lineages` and `merging`.
 """
 
-from caraway_engine.stored.version import Version
-from caraway_engine.stored.views import Part, View
-from caraway_engine.stored.wanted import ChunksAwayError, Wanted, check_present
+from caraway_engine.stored.version import StoredVersion
+from caraway_engine.stored.views import StoredShare, VersionView
+from caraway_engine.stored.wanted import ChunksAwayError, MissingChunks, check_present
 
-__all__ = ["ChunksAwayError", "Part", "Version", "View", "Wanted", "check_present"]
+__all__ = [
+    "ChunksAwayError",
+    "MissingChunks",
+    "StoredShare",
+    "StoredVersion",
+    "VersionView",
+    "check_present",
+]

@@ -10,7 +10,7 @@ from caraway_core.changes import Log
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.partitions import hashing
-from caraway_core.partitions.keys import Bucket
+from caraway_core.partitions.keys import BucketKey
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable
 from caraway_engine.rows import entries, held, keyed
@@ -20,14 +20,14 @@ from caraway_engine.rows.lineages import Lineage
 from caraway_engine.rows.merging import Merged
 from caraway_engine.sharing import dealing
 from caraway_engine.stored import making
-from caraway_engine.stored.turns import Turns
-from caraway_engine.stored.wanted import Wanted
+from caraway_engine.stored.turns import FairLock
+from caraway_engine.stored.wanted import MissingChunks
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class VersionRows:
     """Rows of a version, and the objects that must be kept while they are read."""
 
     batches: Sequence[pa.RecordBatch]
@@ -54,7 +54,7 @@ class Content:
         self.spec = spec
         self.partitions = partitions
         self.clock = clock
-        self.merging = Turns()
+        self.merging = FairLock()
         self.standing: frozenset[tuple[str, ...]] = frozenset()
         """Shares that stay in memory even if unread, for when another executor is lost."""
         self.pieces = dealing.by_name(spec)
@@ -97,16 +97,16 @@ class Content:
             raise held.no_such_chunk(self.table)
         return self.pieces[name]
 
-    def plain(self, names: Iterable[str], chunks: Chunks) -> Rows | Wanted:
+    def plain(self, names: Iterable[str], chunks: Chunks) -> VersionRows | MissingChunks:
         """Return rows as they were stored, or the chunks that are missing."""
         looked_up = [(info, chunks.held(info)) for name in names for info in self.infos(name)]
         if away := tuple(info for info, chunk in looked_up if chunk is None):
-            return Wanted(self.table, self.spec, away)
+            return MissingChunks(self.table, self.spec, away)
         found = [chunk for _, chunk in looked_up if chunk is not None]
         batches = [
             batch for chunk in found for batch in held.cut(self.table, self.spec.schema, chunk)
         ]
-        return Rows(batches, found)
+        return VersionRows(batches, found)
 
     def seeking(self, columns: tuple[str, ...], values: Sequence[Any]) -> Seeking | None:
         """Return what to look up in the index of exactly these columns; None if a value is NULL.
@@ -141,7 +141,7 @@ class Content:
             return self.names
         number = 0
         for term in self.spec.cut.terms:
-            if not isinstance(term, Bucket) or term.column not in columns:
+            if not isinstance(term, BucketKey) or term.column not in columns:
                 return self.names
             if len(columns) == 1:
                 bucket = hashing.bucket_of_hash(sought.hash, term.count)

@@ -4,7 +4,7 @@ from collections import deque
 from threading import Lock
 
 
-class Turns:
+class FairLock:
     """A lock like `threading.Lock`, but first in, first out."""
 
     def __init__(self) -> None:

@@ -16,13 +16,13 @@ from caraway_engine.rows.held import Chunks
 from caraway_engine.sharing import dealing
 from caraway_engine.sharing.shares import ListedFile
 from caraway_engine.stored.content import Clock, Content
-from caraway_engine.stored.views import View
-from caraway_engine.stored.wanted import Wanted
+from caraway_engine.stored.views import VersionView
+from caraway_engine.stored.wanted import MissingChunks
 
 _UNREAD_S = 60.0
 
 
-class Version:
+class StoredVersion:
     """A version of a dataset, and its views.
 
     Sessions that see the same version share one object. Its rows are in memory once, and are freed
@@ -36,9 +36,9 @@ class Version:
         self.content = Content(table, spec, partitions, clock)
         self.names = self.content.names
         """The names of the pieces, in row order."""
-        self._base = View(self.content, ())
-        self._newest: tuple[Log, View] = (), self._base
-        self._views: WeakValueDictionary[object, View] = WeakValueDictionary()
+        self._base = VersionView(self.content, ())
+        self._newest: tuple[Log, VersionView] = (), self._base
+        self._views: WeakValueDictionary[object, VersionView] = WeakValueDictionary()
         self._finding = Lock()
 
     @property
@@ -51,7 +51,7 @@ class Version:
         """Whether any rows are held in memory for this version."""
         return self._base.is_held or self._newest[1].is_held or self.content.lineage.is_held
 
-    def at(self, log: Log) -> View:
+    def at(self, log: Log) -> VersionView:
         """Return the version at these entries of its log."""
         if not log:
             return self._base
@@ -62,7 +62,7 @@ class Version:
             # Refused entries may since have been followed by others, so do not use the length
             # alone.
             position = _position(log)
-            view = self._views.get(position) or View(self.content, log)
+            view = self._views.get(position) or VersionView(self.content, log)
             self._views[position] = view
             newest, _ = self._newest
             both = min(len(log), len(newest))
@@ -70,12 +70,12 @@ class Version:
                 self._newest = log, view
             return view
 
-    def fill(self, chunks: Chunks) -> Wanted | None:
-        """Fill the table without a log; see `View.fill`."""
+    def fill(self, chunks: Chunks) -> MissingChunks | None:
+        """Fill the table without a log; see `VersionView.fill`."""
         return self._base.fill(chunks)
 
-    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | Wanted:
-        """Return a table of some pieces without a log; see `View.share`."""
+    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
+        """Return a table of some pieces without a log; see `VersionView.share`."""
         return self._base.share(names, chunks)
 
     def rows_of(

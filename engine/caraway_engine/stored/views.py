@@ -13,12 +13,12 @@ from caraway_engine.rows.held import Chunks
 from caraway_engine.rows.lineages import Lineage
 from caraway_engine.rows.merging import Merged
 from caraway_engine.stored import making
-from caraway_engine.stored.content import Content, Rows
-from caraway_engine.stored.wanted import ChunksAwayError, Wanted, check_present
+from caraway_engine.stored.content import Content, VersionRows
+from caraway_engine.stored.wanted import ChunksAwayError, MissingChunks, check_present
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class StoredShare:
     """Some pieces of a version at one position, in memory."""
 
     table: Table
@@ -29,7 +29,7 @@ class Part:
         """Do nothing: the rows are already in memory."""
 
 
-class View:
+class VersionView:
     """A version at one position of its log: its table, and tables of its shares.
 
     Keep the view for as long as one of its tables is read.
@@ -42,7 +42,7 @@ class View:
         self._lineage: Lineage | None = None
         self._is_plain = not log and content.spec.keys is None
         self._filled: Sequence[object] | None = None
-        self._shares: dict[tuple[str, ...], Part] = {}
+        self._shares: dict[tuple[str, ...], StoredShare] = {}
         self._lock = Lock()
         self.table = making.table([[]] * content.partitions, content.spec.schema)
 
@@ -51,7 +51,7 @@ class View:
         """Whether any rows are held in memory for this view."""
         return bool(self._filled) or any(each.holders for each in self._shares.copy().values())
 
-    def fill(self, chunks: Chunks) -> Wanted | None:
+    def fill(self, chunks: Chunks) -> MissingChunks | None:
         """Load the rows of the table, if not done yet, or return the chunks that are missing.
 
         Plans that were made earlier read these rows, too.
@@ -64,13 +64,13 @@ class View:
         with self._lock:
             if self._filled is None:
                 rows = self._rows(self._content.names, chunks)
-                if isinstance(rows, Wanted):
+                if isinstance(rows, MissingChunks):
                     return rows
                 making.append(self.table, rows.batches, self._content.spec.schema)
                 self._filled = rows.holders
         return None
 
-    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | Wanted:
+    def share(self, names: tuple[str, ...], chunks: Chunks) -> Table | MissingChunks:
         """Return a table of some of the pieces, or the chunks that are missing.
 
         Raises:
@@ -80,18 +80,18 @@ class View:
         if names == self._content.names:
             return self.fill(chunks) or self.table
         made = self.part(names, chunks)
-        return made if isinstance(made, Wanted) else made.table
+        return made if isinstance(made, MissingChunks) else made.table
 
-    def part(self, names: tuple[str, ...], chunks: Chunks) -> Part | Wanted:
+    def part(self, names: tuple[str, ...], chunks: Chunks) -> StoredShare | MissingChunks:
         """Like `share`, but also return the objects to keep while the table is read."""
         with self._lock:
             made = self._shares.get(names)
             if made is None:
                 rows = self._rows(names, chunks)
-                if isinstance(rows, Wanted):
+                if isinstance(rows, MissingChunks):
                     return rows
                 parts = making.dealt(rows.batches, self._content.partitions)
-                made = Part(making.table(parts, self._content.spec.schema), rows.holders)
+                made = StoredShare(making.table(parts, self._content.spec.schema), rows.holders)
                 self._shares[names] = made
             made.used_s = self._content.clock()
             return made
@@ -111,7 +111,7 @@ class View:
             check_present([self.share(names, chunks)])
             return sum(each.row_count for name in names for each in self._content.infos(name))
         merged = self._merged(names, chunks)
-        if isinstance(merged, Wanted):
+        if isinstance(merged, MissingChunks):
             raise ChunksAwayError([merged])
         with self._content.merging:
             return sum(each.count(self.count) for each in merged)
@@ -126,7 +126,7 @@ class View:
             return content.no_rows
         # A lookup says nothing about what scans read, so it does not count as a read.
         merged = self._merged(seeking.names, chunks, is_scan=False)
-        if isinstance(merged, Wanted):
+        if isinstance(merged, MissingChunks):
             raise ChunksAwayError([merged])
         with content.merging:
             return content.found(seeking, merged, self.count)
@@ -146,20 +146,20 @@ class View:
         finally:
             self._lock.release()
 
-    def _rows(self, names: tuple[str, ...], chunks: Chunks) -> Rows | Wanted:
+    def _rows(self, names: tuple[str, ...], chunks: Chunks) -> VersionRows | MissingChunks:
         content = self._content
         if self._is_plain:
             return content.plain(names, chunks)
         merged = self._merged(names, chunks)
-        if isinstance(merged, Wanted):
+        if isinstance(merged, MissingChunks):
             return merged
         with content.merging:
             seen = [one for each in merged for one in each.seen(self.count)]
-        return Rows([each.batch for each in seen], [each.holder for each in seen])
+        return VersionRows([each.batch for each in seen], [each.holder for each in seen])
 
     def _merged(
         self, names: tuple[str, ...], chunks: Chunks, *, is_scan: bool = True
-    ) -> Sequence[Merged] | Wanted:
+    ) -> Sequence[Merged] | MissingChunks:
         content = self._content
         found = None
         while found is None:
@@ -169,4 +169,4 @@ class View:
                 self._lineage = lineage if self._log else None
                 found = lineage.bring(names, self.count, chunks, content.clock(), is_scan=is_scan)
         merged, away = found
-        return Wanted(content.table, content.spec, away) if away else merged
+        return MissingChunks(content.table, content.spec, away) if away else merged

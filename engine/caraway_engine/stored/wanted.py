@@ -12,7 +12,7 @@ from caraway_core.tables import StoredTable
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MissingChunks:
     """Chunks of a dataset that are not in memory."""
 
     table: TableName
@@ -23,17 +23,17 @@ class Wanted:
 class ChunksAwayError(CarawayError):
     """A statement reads chunks that are not in memory; load them, and start it again."""
 
-    def __init__(self, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, wanted: Sequence[MissingChunks]) -> None:
         names = ", ".join(f"'{each.table}'" for each in wanted)
         super().__init__(f"rows of dataset {names} are not in memory; start the statement again")
         self.wanted = tuple(wanted)
 
 
-def check_present(found: Iterable[Table | Wanted | None]) -> None:
+def check_present(found: Iterable[Table | MissingChunks | None]) -> None:
     """Check that nothing is missing.
 
     Raises:
         ChunksAwayError: chunks are missing.
     """
-    if wanted := [each for each in found if isinstance(each, Wanted)]:
+    if wanted := [each for each in found if isinstance(each, MissingChunks)]:
         raise ChunksAwayError(wanted)

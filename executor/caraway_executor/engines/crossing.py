@@ -162,7 +162,7 @@ class RowsIn:
         return plain.restored(batch, self.schema) if self._has_views else batch
 
 
-class Schemas:
+class SchemaCache:
     """Caches decoders by serialized schema, because statements share few schemas."""
 
     def __init__(self) -> None:

@@ -11,8 +11,8 @@ from caraway_core.protocols.dispatch import (
     BatchStream,
     CatalogSnapshot,
     Statement,
+    TableWrite,
     ViewFacts,
-    Write,
 )
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.tables import StoredTable
@@ -71,9 +71,9 @@ class IsolatedExecutor:
         """Run a statement; see `Engines.execute`."""
         return await self._engines.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement would write, or None."""
-        write: Write | None
+        write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
 

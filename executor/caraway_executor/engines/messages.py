@@ -54,7 +54,7 @@ class Exited(NamedTuple):
 
 
 class Call(NamedTuple):
-    """To the engine: call a method. The reply is `Returned` or `Failed`."""
+    """To the engine: call a method. The reply is `Returned` or `CallFailed`."""
 
     number: int
     method: str
@@ -64,7 +64,8 @@ class Call(NamedTuple):
 class Open(NamedTuple):
     """To the engine: call a method that returns a stream.
 
-    The reply is `Opened`, then `Rows` as the credit allows, then `Ended`; or `Failed` at any point.
+    The reply is `Opened`, then `BatchSent` as the credit allows, then `StreamEnded`; or
+    `CallFailed` at any point.
     """
 
     number: int
@@ -82,7 +83,7 @@ class More(NamedTuple):
     batches: int
 
 
-class Stop(NamedTuple):
+class StopCall(NamedTuple):
     """To the engine: cancel a call or a stream.
 
     The reply is `Stopped`, once no thread works on it any more.
@@ -115,7 +116,7 @@ class Returned(NamedTuple):
     value: Any
 
 
-class Failed(NamedTuple):
+class CallFailed(NamedTuple):
     """From the engine: the exception of a call or a stream."""
 
     number: int
@@ -131,7 +132,7 @@ class Opened(NamedTuple):
     written: TableName | None
 
 
-class Rows(NamedTuple):
+class BatchSent(NamedTuple):
     """From the engine: the body has a batch of a stream.
 
     If `is_whole`, the body is an IPC stream with schema and dictionaries; otherwise it is one
@@ -145,7 +146,7 @@ class Rows(NamedTuple):
 class Answered(NamedTuple):
     """From the engine: a complete stream of one batch, which is in the body.
 
-    It replaces `Opened`, `Rows` and `Ended`, for example for a point lookup.
+    It replaces `Opened`, `BatchSent` and `StreamEnded`, for example for a point lookup.
     """
 
     number: int
@@ -154,13 +155,13 @@ class Answered(NamedTuple):
     is_whole: bool
 
 
-class Kept(NamedTuple):
+class TableWritten(NamedTuple):
     """From the engine: a table in memory was written; the body has all of its rows."""
 
     table: TableName
 
 
-class Ended(NamedTuple):
+class StreamEnded(NamedTuple):
     """From the engine: a stream has no more rows."""
 
     number: int
@@ -172,7 +173,7 @@ class Stopped(NamedTuple):
     number: int
 
 
-class Show(NamedTuple):
+class SystemTableWanted(NamedTuple):
     """From the engine: request the content of a system table, as a principal may see it."""
 
     number: int

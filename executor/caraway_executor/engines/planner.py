@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from caraway_core.errors import PlanLostError
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, Write
+from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, TableWrite
 from caraway_core.protocols.engines import EngineReport
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
@@ -86,9 +86,9 @@ class IsolatedPlanner:
         """Run a statement; see `Executor.execute`."""
         return await self._engines.execute(query_id, statement)
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Return what a statement would write; see `Executor.write_of`."""
-        write: Write | None
+        write: TableWrite | None
         write, _ = await self._engines.ask(statement, "write_of", statement)
         return write
 

@@ -21,25 +21,25 @@ from caraway_core.tasks import Tasks
 from caraway_executor.engines import messages
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError, SilentError
 from caraway_executor.engines.channel import Channel
-from caraway_executor.engines.crossing import Outward, Schemas, read, written
+from caraway_executor.engines.crossing import Outward, SchemaCache, read, written
 from caraway_executor.engines.messages import (
     Answered,
+    BatchSent,
     Begun,
-    Ended,
-    Failed,
-    Kept,
+    CallFailed,
     Noted,
     Opened,
     Pong,
     Returned,
-    Rows,
-    Show,
     Stopped,
+    StreamEnded,
+    SystemTableWanted,
+    TableWritten,
 )
 from caraway_executor.engines.remote_streams import RemoteStream
 
 logger = logging.getLogger(__name__)
-_schemas = Schemas()
+_schemas = SchemaCache()
 
 
 @dataclass(slots=True)
@@ -177,7 +177,7 @@ class EngineProcess:
             self.has_stopped = True
             if self._channel is not None:
                 # In case it continues, or starts later.
-                self._channel.send(messages.Stop(number))
+                self._channel.send(messages.StopCall(number))
             if not answer.done():
                 answer.set_exception(SilentError() if work.is_begun else NotBegunError())
 
@@ -215,7 +215,7 @@ class EngineProcess:
             work.is_stopped = self.has_stopped = True
             work.began_s = self._loop.time()
             if self._channel is not None:
-                self._channel.send(messages.Stop(number))
+                self._channel.send(messages.StopCall(number))
 
     def _forget(self, number: int) -> None:
         self._waiting.pop(number, None)
@@ -224,7 +224,7 @@ class EngineProcess:
 
     def _receive(self, message: object, body: pa.Buffer | None) -> None:
         match message:
-            case Rows(number, is_whole):
+            case BatchSent(number, is_whole):
                 if (stream := self._streams.get(number)) is not None:
                     stream.add(body, is_whole)
             case Begun(number):
@@ -244,21 +244,21 @@ class EngineProcess:
                 stream.add(body, is_whole)
                 stream.end(None)
                 self._answer(number, stream, None)
-            case Kept(table):
+            case TableWritten(table):
                 self.on_kept(table, read(body))
-            case Ended(number):
+            case StreamEnded(number):
                 if (stream := self._streams.get(number)) is not None:
                     stream.end(None)
                 self._forget(number)
             case Returned(number, value):
                 self._answer(number, value, None)
-            case Failed(number, error):
+            case CallFailed(number, error):
                 if (stream := self._streams.get(number)) is not None:
                     stream.end(error)
                 self._answer(number, None, error)
             case Stopped(number):
                 self._forget(number)
-            case Show(number, table, viewer):
+            case SystemTableWanted(number, table, viewer):
                 self._tasks.spawn(self._show(number, table, viewer), "show a system table")
             case Pong(thread):
                 self.pinged_s, self.thread = None, thread

@@ -10,7 +10,7 @@ from caraway_core.protocols.dispatch import BatchStream
 from caraway_executor.engines.causes import Cause, EngineLostError
 
 
-class Ended(Protocol):
+class EngineEnded(Protocol):
     """Called once when a stream ends, with whether it was read completely."""
 
     def __call__(self, *, is_whole: bool) -> None: ...
@@ -20,12 +20,12 @@ class RerunStream:
     """Reads a stream, and restarts it once if its engine ends before the first row."""
 
     def __init__(
-        self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]], ended: Ended
+        self, stream: BatchStream, again: Callable[[], Awaitable[BatchStream]], ended: EngineEnded
     ) -> None:
         self._stream = stream
         self._batches = aiter(stream)
         self._again: Callable[[], Awaitable[BatchStream]] | None = again
-        self._ended: Ended | None = ended
+        self._ended: EngineEnded | None = ended
         self.schema: pa.Schema = stream.schema
         self.reads_only_catalog = stream.reads_only_catalog
         self.written = stream.written

@@ -19,7 +19,7 @@ Failed = dict[TableName, str]
 Views = dict[TableName, ViewFacts]
 
 
-class Served(Protocol):
+class ServedMethods(Protocol):
     """The methods that return values, and those that return streams."""
 
     @property
@@ -89,7 +89,7 @@ class ServedScheduler:
         return dict(prepared.failed), dict(prepared.views)
 
 
-def make(options: EngineOptions, threads: ThreadPoolExecutor) -> Served:
+def make(options: EngineOptions, threads: ThreadPoolExecutor) -> ServedMethods:
     """Build what a process with these options serves."""
     if options.serves == "scheduler":
         return ServedScheduler(SchedulerEngine(LocalExecutor(options.settings, planning=threads)))

@@ -26,8 +26,8 @@ from caraway_executor.engines.crossing import (
     read,
     written,
 )
-from caraway_executor.engines.messages import Call, More, Open, Ping, Shown, Stop
-from caraway_executor.engines.served import Served
+from caraway_executor.engines.messages import Call, More, Open, Ping, Shown, StopCall
+from caraway_executor.engines.served import ServedMethods
 from caraway_executor.engines.threads import CallThreads, current
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class _Flow:
 class Serving:
     """Handles the messages of one channel. Each call and each stream is a separate task."""
 
-    def __init__(self, served: Served, threads: CallThreads) -> None:
+    def __init__(self, served: ServedMethods, threads: CallThreads) -> None:
         """Take what to serve, and the threads that it plans in."""
         self._served = served
         self._executor = served.executor
@@ -92,7 +92,7 @@ class Serving:
             case More(number, batches):
                 if (flow := self._flows.get(number)) is not None:
                     flow.add(batches)
-            case Stop(number):
+            case StopCall(number):
                 if (task := self._under_way.get(number)) is not None:
                     task.cancel()
             case Ping():
@@ -149,7 +149,7 @@ class Serving:
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
-            self._send(messages.Failed(number, _crossing(exc)))
+            self._send(messages.CallFailed(number, _crossing(exc)))
         else:
             self._send(messages.Returned(number, value))
 
@@ -165,10 +165,10 @@ class Serving:
         except BaseException as exc:
             if tasks.ends(exc):
                 raise
-            self._send(messages.Failed(number, _crossing(exc)))
+            self._send(messages.CallFailed(number, _crossing(exc)))
         else:
             if not is_ended:
-                self._send(messages.Ended(number))
+                self._send(messages.StreamEnded(number))
 
     async def _send_rows(self, number: int, stream: BatchStream) -> bool:
         """Send the rows of a stream; return whether its end was sent with them."""
@@ -190,13 +190,13 @@ class Serving:
                 body = rows.body(batch)
             else:
                 body = await asyncio.to_thread(rows.body, batch)
-            self._send(messages.Rows(number, rows.is_whole), body)
+            self._send(messages.BatchSent(number, rows.is_whole), body)
         return False
 
     async def _keep(self, table: TableName) -> None:
         """Send the rows of a table in memory to the serving process, to outlive this one."""
         async with self._keeping:
-            self._send(messages.Kept(table), written(await self._executor.rows_of(table)))
+            self._send(messages.TableWritten(table), written(await self._executor.rows_of(table)))
 
     def _send(self, message: object, body: pa.Buffer | None = None) -> None:
         if self.channel is not None:
@@ -213,7 +213,7 @@ class Serving:
         """Request a system table from the serving process; called from the planning thread."""
         number, answer = next(self._numbers), Future[pa.Table]()
         self._showing[number] = answer
-        asked = messages.Show(number, name, viewer)
+        asked = messages.SystemTableWanted(number, name, viewer)
         self._loop.call_soon_threadsafe(self._send, asked)
         try:
             return answer.result(_SHOW_S)

@@ -15,7 +15,7 @@ import fastavro
 from caraway_plugins.changes import avro_schemas
 from caraway_plugins.changes.avro_schemas import AvroSchema
 from caraway_plugins.changes.meanings import Meaning
-from caraway_plugins.changes.target import BadChangesError, ChangeTarget, Schemas
+from caraway_plugins.changes.target import AvroSchemas, BadChangesError, ChangeTarget
 
 _CONTAINER = b"Obj\x01"
 _FRAMED = 0
@@ -28,14 +28,14 @@ _kept = functools.lru_cache(maxsize=64)(avro_schemas.of_text)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AvroPart:
     """Events that were written by one schema."""
 
     events: list[Any]
     meaning: Meaning
 
 
-def parts(body: bytes, target: ChangeTarget, header: str | None) -> list[Part]:
+def parts(body: bytes, target: ChangeTarget, header: str | None) -> list[AvroPart]:
     """Read the events of a body; `header` is the schema that came with it.
 
     Raises:
@@ -55,7 +55,7 @@ def parts(body: bytes, target: ChangeTarget, header: str | None) -> list[Part]:
     raise BadChangesError(_NO_SCHEMA)
 
 
-def _container(body: bytes) -> Part:
+def _container(body: bytes) -> AvroPart:
     try:
         opened = fastavro.reader(io.BytesIO(body))
         codec, writer = opened.codec, opened.writer_schema
@@ -69,18 +69,18 @@ def _container(body: bytes) -> Part:
         found.extend(opened)
     except Exception as exc:
         raise _broken(len(found) + 1, exc) from exc
-    return Part(found, schema.meaning)
+    return AvroPart(found, schema.meaning)
 
 
-def _bare(body: bytes, schema: AvroSchema) -> Part:
+def _bare(body: bytes, schema: AvroSchema) -> AvroPart:
     stream = io.BytesIO(body)
     found: list[Any] = []
     while stream.tell() < len(body):
         found.append(_record(stream, schema, len(found) + 1))
-    return Part(found, schema.meaning)
+    return AvroPart(found, schema.meaning)
 
 
-def _framed(body: bytes, registry: Schemas) -> Iterator[Part]:
+def _framed(body: bytes, registry: AvroSchemas) -> Iterator[AvroPart]:
     """Read records that each follow a zero and the number of their schema."""
     stream, number = io.BytesIO(body), 0
     kept: dict[int, AvroSchema] = {}
@@ -95,7 +95,7 @@ def _framed(body: bytes, registry: Schemas) -> Iterator[Part]:
         id_ = int.from_bytes(head[1:], "big")
         if id_ not in kept:
             kept[id_] = avro_schemas.of_document(registry.schema(id_))
-        yield Part([_record(stream, kept[id_], number)], kept[id_].meaning)
+        yield AvroPart([_record(stream, kept[id_], number)], kept[id_].meaning)
 
 
 def _record(stream: io.BytesIO, schema: AvroSchema, number: int) -> Any:

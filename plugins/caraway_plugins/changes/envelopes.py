@@ -20,7 +20,7 @@ _EXAMPLE = '{"op": "c", "before": null, "after": {...}, "source": {...}}'
 
 
 @dataclass(slots=True)
-class Run:
+class EnvelopeRun:
     """Changes one after another whose values mean the same; `positions` count events from 1."""
 
     meaning: Meaning
@@ -38,7 +38,7 @@ class Envelopes:
 
     def __init__(self, target: ChangeTarget, is_exact: bool = False) -> None:
         self.is_exact = is_exact
-        self.runs = [Run(UNKNOWN)]
+        self.runs = [EnvelopeRun(UNKNOWN)]
         self.received = 0
         self._seen = 0
         self._key = target.primary_key
@@ -50,7 +50,7 @@ class Envelopes:
     def continue_with(self, meaning: Meaning) -> None:
         """Take it that the values of what follows mean this."""
         if meaning != self.runs[-1].meaning:
-            self.runs.append(Run(meaning))
+            self.runs.append(EnvelopeRun(meaning))
 
     def read(self, events: Sequence[Any]) -> None:
         """Take note of events.

@@ -7,7 +7,7 @@ import pyarrow as pa
 from caraway_core.changes import Changes, Op, log_schema
 from caraway_plugins.changes import columns
 from caraway_plugins.changes.columns import BadValueError
-from caraway_plugins.changes.envelopes import Envelopes, Run
+from caraway_plugins.changes.envelopes import EnvelopeRun, Envelopes
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget
 
 _WHOLE_ROWS = (Op.INSERT, Op.UPSERT, Op.KEEP)
@@ -26,13 +26,13 @@ def made(read: Envelopes, target: ChangeTarget) -> Changes:
     return Changes(rows, read.received)
 
 
-def _table(run: Run, target: ChangeTarget, schema: pa.Schema, is_exact: bool) -> pa.Table:
+def _table(run: EnvelopeRun, target: ChangeTarget, schema: pa.Schema, is_exact: bool) -> pa.Table:
     arrays = [_column(run, field, is_exact) for field in target.schema]
     arrays += [pa.array(run.ops, pa.int8()), pa.array(run.offsets, pa.binary())]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _column(run: Run, field: pa.Field, is_exact: bool) -> pa.Array:
+def _column(run: EnvelopeRun, field: pa.Field, is_exact: bool) -> pa.Array:
     name = field.name
     given: list[Any] = [row.get(name) for row in run.rows]
     if not field.nullable and None in given:
@@ -46,7 +46,7 @@ def _column(run: Run, field: pa.Field, is_exact: bool) -> pa.Array:
         ) from exc
 
 
-def _check_present(run: Run, given: list[Any], name: str) -> None:
+def _check_present(run: EnvelopeRun, given: list[Any], name: str) -> None:
     for index, (value, op) in enumerate(zip(given, run.ops, strict=True)):
         if value is None and op in _WHOLE_ROWS:
             raise BadChangesError(

@@ -17,7 +17,7 @@ class RegistryAwayError(UnavailableError):
     """The registry of Avro schemas does not answer; the same events may pass later."""
 
 
-class Schemas(Protocol):
+class AvroSchemas(Protocol):
     """Avro schemas by the numbers that the Confluent wire format gives them."""
 
     def schema(self, number: int) -> Any:
@@ -43,4 +43,4 @@ class ChangeTarget:
     primary_key: tuple[str, ...] = ()
     twice: Twice = "last"
     avro_schema: str | None = None
-    registry: Schemas | None = None
+    registry: AvroSchemas | None = None

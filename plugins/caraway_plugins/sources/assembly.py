@@ -9,7 +9,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.tables import FileScan, FilesTable
 from caraway_plugins.sources import partitions, schemas, shapes
 from caraway_plugins.sources.formats import FileKind
-from caraway_plugins.sources.listing import Listing
+from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.shapes import FileShape
 from caraway_plugins.sources.storage import Storage
@@ -30,7 +30,7 @@ class _Group:
 
 def assemble(
     storage: Storage,
-    listing: Listing,
+    listing: FileListing,
     files: Sequence[FileShape],
     params: Params,
     declared: Sequence[pa.Field],
@@ -92,7 +92,7 @@ def _refuse_clash(files: Sequence[FileShape], keys: set[str]) -> None:
 
 
 def _grouped(
-    storage: Storage, listing: Listing, files: Sequence[FileShape], columns: pa.Schema
+    storage: Storage, listing: FileListing, files: Sequence[FileShape], columns: pa.Schema
 ) -> list[tuple[_Group, list[FileShape]]]:
     """Put files together that one scan can read, first without, then by partition folders."""
     whole = _by_group(files, columns, is_split=False)
@@ -148,7 +148,7 @@ def _keeps_own(own: pa.DataType | None, wanted: pa.DataType) -> bool:
 
 
 def _is_folder(
-    listing: Listing, group: _Group, members: Sequence[FileShape], files: Sequence[FileShape]
+    listing: FileListing, group: _Group, members: Sequence[FileShape], files: Sequence[FileShape]
 ) -> bool:
     """Whether the engine, listing the folder by itself, would find just these files."""
     suffix = group.kind.suffix
@@ -181,7 +181,7 @@ def _is_by_name(group: _Group, has_partitions: bool) -> bool:
 
 def _scan(
     storage: Storage,
-    listing: Listing,
+    listing: FileListing,
     group: _Group,
     members: Sequence[FileShape],
     params: Params,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # obstore's types exist for the type checker only
     from obstore import ObjectMeta
 
 
-class Bucket:
+class BucketStorage:
     """The Storage of one bucket or container."""
 
     def __init__(self, store: StoreSpec, timeout_s: float) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from caraway_core.errors import DatasetError
 from caraway_core.tables import CsvDialect
 from caraway_plugins.sources import schemas
-from caraway_plugins.sources.samples import Sample
+from caraway_plugins.sources.samples import FileSample
 
 # The same texts that the reader of the engine takes for each type, narrowest first.
 _STAMP = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d"
@@ -27,7 +27,9 @@ _LONG_INTEGER = re.compile(r"-?\d{19,}")
 _MOMENTS = (pa.date32(), pa.timestamp("us"), pa.timestamp("ns"))
 
 
-def infer(sample: Sample, dialect: CsvDialect, max_records: int | None, title: str) -> pa.Schema:
+def infer(
+    sample: FileSample, dialect: CsvDialect, max_records: int | None, title: str
+) -> pa.Schema:
     """Return the columns in the order of the file; `null` where no value was seen.
 
     Raises:
@@ -59,7 +61,7 @@ def infer(sample: Sample, dialect: CsvDialect, max_records: int | None, title: s
     return pa.schema([pa.field(name, type_) for name, type_ in zip(names, types, strict=True)])
 
 
-def _records(sample: Sample, dialect: CsvDialect) -> Iterator[list[str]]:
+def _records(sample: FileSample, dialect: CsvDialect) -> Iterator[list[str]]:
     reader = csv.reader(
         io.StringIO(sample.text, newline=""),
         delimiter=dialect.delimiter,

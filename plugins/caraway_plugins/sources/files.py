@@ -6,7 +6,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import FilesTable
 from caraway_plugins.sources import assembly, listing, params, shapes, store_params
-from caraway_plugins.sources.buckets import Bucket
+from caraway_plugins.sources.buckets import BucketStorage
 from caraway_plugins.sources.disk import Disk
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import Storage
@@ -70,5 +70,5 @@ def _bucket_params(request: SourceRequest) -> Params:
     return params.checked(request.connector, request.params)
 
 
-def _bucket(place: store_params.StorePath, values: Params) -> Bucket:
-    return Bucket(place.store, values.seconds("client_timeout", _TIMEOUT_S))
+def _bucket(place: store_params.StorePath, values: Params) -> BucketStorage:
+    return BucketStorage(place.store, values.seconds("client_timeout", _TIMEOUT_S))

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core.errors import DatasetError
 from caraway_plugins.sources import schemas
-from caraway_plugins.sources.samples import Sample
+from caraway_plugins.sources.samples import FileSample
 
 _DECODER = json.JSONDecoder()
 _BLANK = " \t\r\n"
@@ -21,7 +21,7 @@ class JsonShape:
     is_array: bool
 
 
-def infer(sample: Sample, form: str, max_records: int | None, title: str) -> JsonShape:
+def infer(sample: FileSample, form: str, max_records: int | None, title: str) -> JsonShape:
     """Return the columns of the objects; `null` where no value was seen.
 
     Raises:
@@ -44,10 +44,10 @@ def infer(sample: Sample, form: str, max_records: int | None, title: str) -> Jso
 
 def rows(text: str, title: str) -> list[Any]:
     """Parse a whole JSON array, or objects one after the other."""
-    return list(_records(Sample(text, True), text.lstrip()[:1] == "[", title))
+    return list(_records(FileSample(text, True), text.lstrip()[:1] == "[", title))
 
 
-def _records(sample: Sample, is_array: bool, title: str) -> Iterator[Any]:
+def _records(sample: FileSample, is_array: bool, title: str) -> Iterator[Any]:
     text, position = sample.text, 0
     if is_array:
         position = _skip(text, 0, _BLANK)

@@ -15,7 +15,7 @@ _WHOLE_FOLDER = re.compile(r"^(?P<folder>(?:[^*?\[]*/)?)\*\*/\*(?P<suffix>(?:\.\
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FileListing:
     """The files that a path means, below `root`.
 
     `suffix` is what the pattern asks file names to end in. `is_folder` says that the path means
@@ -36,7 +36,7 @@ class Listing:
         return digest.hexdigest()
 
 
-def look(storage: Storage, path: str) -> Listing:
+def look(storage: Storage, path: str) -> FileListing:
     """List what the path means.
 
     Raises:
@@ -44,7 +44,7 @@ def look(storage: Storage, path: str) -> Listing:
     """
     single = None if path.endswith("/") or not path else storage.find(path)
     if single is not None:
-        return Listing(path.rpartition("/")[0] + "/", (single,), (), is_folder=False)
+        return FileListing(path.rpartition("/")[0] + "/", (single,), (), is_folder=False)
     if whole := _WHOLE_FOLDER.match(path):
         return _folder(storage, whole["folder"], whole["suffix"], path)
     if _MAGIC.search(path):
@@ -52,17 +52,17 @@ def look(storage: Storage, path: str) -> Listing:
     return _folder(storage, path if path.endswith("/") or not path else path + "/", "", path)
 
 
-def _folder(storage: Storage, root: str, suffix: str, path: str) -> Listing:
+def _folder(storage: Storage, root: str, suffix: str, path: str) -> FileListing:
     found = [each for each in storage.listing(root) if each.path.endswith(suffix)]
     shown = [each for each in found if not _is_hidden(each.path[len(root) :])]
     if not shown:
         where = storage.title(path)
         raise DatasetError("not_found", f"no file and no folder with files at '{where}'")
     hidden = [each for each in found if _is_hidden(each.path[len(root) :])]
-    return Listing(root, _sorted(shown), _sorted(hidden), is_folder=True, suffix=suffix)
+    return FileListing(root, _sorted(shown), _sorted(hidden), is_folder=True, suffix=suffix)
 
 
-def _pattern(storage: Storage, path: str) -> Listing:
+def _pattern(storage: Storage, path: str) -> FileListing:
     fixed = _MAGIC.split(path, maxsplit=1)[0]
     root = fixed[: fixed.rfind("/") + 1]
     matches = re.compile(glob_regex(path[len(root) :])).fullmatch
@@ -75,7 +75,7 @@ def _pattern(storage: Storage, path: str) -> Listing:
     ]
     if not found:
         raise DatasetError("not_found", f"no file matches '{storage.title(path)}'")
-    return Listing(root, _sorted(found), (), is_folder=False)
+    return FileListing(root, _sorted(found), (), is_folder=False)
 
 
 def glob_regex(pattern: str) -> str:

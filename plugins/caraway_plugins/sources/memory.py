@@ -8,16 +8,16 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.sources import SourceRequest
 from caraway_core.tables import MemoryTable
 from caraway_plugins.sources import json_shape, params, schemas
-from caraway_plugins.sources.samples import Sample
+from caraway_plugins.sources.samples import FileSample
 
 
-class Memory:
+class MemorySource:
     """A table of the declared columns; `params.data` holds its first rows as JSON."""
 
     def resolve(self, request: SourceRequest) -> MemoryTable:
         values = params.checked("memory", request.params)
         text, title = values.text("data") or "", f"params.data of '{request.name}'"
-        shape = json_shape.infer(Sample(text, is_whole=True), "auto", None, title)
+        shape = json_shape.infer(FileSample(text, is_whole=True), "auto", None, title)
         schema = schemas.overridden(schemas.finished(shape.schema), request.declared)
         if not schema.names:
             raise DatasetError(

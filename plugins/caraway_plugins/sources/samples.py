@@ -24,14 +24,16 @@ _UNPACKERS: dict[Compression, Callable[[], Callable[[bytes], bytes]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FileSample:
     """The head of a file as text; `is_whole` says that nothing follows it."""
 
     text: str
     is_whole: bool
 
 
-def head(storage: Storage, found: FoundFile, compression: Compression, limit_bytes: int) -> Sample:
+def head(
+    storage: Storage, found: FoundFile, compression: Compression, limit_bytes: int
+) -> FileSample:
     """Read about `limit_bytes` of unpacked text from the start of a file.
 
     Raises:
@@ -54,7 +56,7 @@ def head(storage: Storage, found: FoundFile, compression: Compression, limit_byt
                 "invalid", f"'{title}' is not {compression} data, or is damaged"
             ) from exc
     is_whole = position >= found.size_bytes and len(unpacked) <= limit_bytes
-    return Sample(
+    return FileSample(
         _decoded(bytes(unpacked[:limit_bytes]), is_whole, storage.title(found.path)), is_whole
     )
 

@@ -18,7 +18,7 @@ from caraway_plugins.sources import (
     samples,
 )
 from caraway_plugins.sources.formats import FileKind
-from caraway_plugins.sources.listing import Listing
+from caraway_plugins.sources.listing import FileListing
 from caraway_plugins.sources.params import Params
 from caraway_plugins.sources.storage import FoundFile, Storage
 
@@ -51,7 +51,7 @@ class _Reading:
     is_partitioned: bool
 
 
-def read(storage: Storage, listing: Listing, params_: Params) -> list[FileShape]:
+def read(storage: Storage, listing: FileListing, params_: Params) -> list[FileShape]:
     """Look into every file that the listing and the params select.
 
     Raises:
@@ -73,7 +73,9 @@ def dialect(params_: Params, kind: FileKind) -> CsvDialect:
     return params.dialect(params_, kind.is_tsv)
 
 
-def select(storage: Storage, listing: Listing, params_: Params) -> list[tuple[FoundFile, FileKind]]:
+def select(
+    storage: Storage, listing: FileListing, params_: Params
+) -> list[tuple[FoundFile, FileKind]]:
     """Choose files by format and extension, and say how each is read."""
     ending = "." + (params_.text("file_extension") or "").lstrip(".")
     found = [each for each in listing.files if ending == "." or each.path.endswith(ending)]
@@ -95,7 +97,7 @@ def select(storage: Storage, listing: Listing, params_: Params) -> list[tuple[Fo
     return [(each, formats.kind(each.path, name, params_)) for each in found]
 
 
-def _common_format(storage: Storage, listing: Listing, found: Sequence[FoundFile]) -> str:
+def _common_format(storage: Storage, listing: FileListing, found: Sequence[FoundFile]) -> str:
     guesses = sorted({guess for each in found if (guess := formats.guessed(each.path))})
     where = storage.title(found[0].path if len(found) == 1 else listing.root)
     if not guesses:

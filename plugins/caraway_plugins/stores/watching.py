@@ -11,20 +11,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from caraway_core.errors import CarawayError, ShuttingDownError
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 
 TRACE_KEPT_S = 3600.0
 """How long a store remembers a deletion for watchers to see."""
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ChangePage:
     """Changes after a revision, oldest first, and the revision up to which they are complete.
 
     Deletions up to `forgotten` left no trace.
     """
 
-    entries: Sequence[Entry]
+    entries: Sequence[StateEntry]
     upto: int
     forgotten: int
 
@@ -48,14 +48,14 @@ class Beginnings:
                 self._pending.pop(0)
 
 
-class Watcher(AsyncIterator[Entry]):
+class StateWatcher(AsyncIterator[StateEntry]):
     """Yields entries in the order of their revisions, and ends when the store is closed."""
 
     def __init__(
         self,
         prefix: str,
         start: Callable[[], Awaitable[int]],
-        changes: Callable[[str, int], Awaitable[Page]],
+        changes: Callable[[str, int], Awaitable[ChangePage]],
         poll_s: float,
     ) -> None:
         self._prefix = prefix
@@ -63,14 +63,14 @@ class Watcher(AsyncIterator[Entry]):
         self._changes = changes
         self._poll_s = poll_s
         self._after: int | None = None
-        self._page: deque[Entry] = deque()
+        self._page: deque[StateEntry] = deque()
         self._written = asyncio.Event()
 
     def wake(self) -> None:
         """Look again now rather than at the next poll."""
         self._written.set()
 
-    async def __anext__(self) -> Entry:
+    async def __anext__(self) -> StateEntry:
         try:
             while not self._page:
                 # Cleared before reading: a write during the read is then not overlooked.

@@ -15,7 +15,7 @@ from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration
-from caraway_core.partitions.keys import Bucket, PartitionBy
+from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys
@@ -26,12 +26,12 @@ from caraway_scheduler.acceleration.changes.feed import Feed
 from caraway_scheduler.acceleration.changes.following import Following
 from caraway_scheduler.acceleration.changes.ingesting import Ingest, StreamStoppedError, Upon
 from caraway_scheduler.acceleration.refresh import plans
-from caraway_scheduler.acceleration.refresh.keeper import Keeper
-from caraway_scheduler.acceleration.refresh.reloading import Plan
+from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.upkeep.repairing import Repairing
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
 from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
-from caraway_scheduler.acceleration.versions.head import Head
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
 
 logger = logging.getLogger(__name__)
 _BUCKETS = 8
@@ -56,9 +56,9 @@ class Accelerated:
         self,
         dataset: Dataset,
         acceleration: Acceleration,
-        plan: Plan,
-        head: Head,
-        keeper: Keeper,
+        plan: LoadPlan,
+        head: CurrentVersion,
+        keeper: Refresher,
         results: ResultStore,
         surroundings: Surroundings,
         snapshotting: Snapshotting | None = None,
@@ -234,7 +234,7 @@ class Accelerated:
         if by.terms or self._bucketed is None:
             return by
         buckets = 1 if self._bucketed.is_one else _BUCKETS
-        return PartitionBy((Bucket(buckets, self._bucketed.column),))
+        return PartitionBy((BucketKey(buckets, self._bucketed.column),))
 
     async def _in_turn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         # Two lives of a dataset would show their versions to the same readers, in any order.

@@ -22,20 +22,20 @@ from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshRefusedError
 from caraway_scheduler.acceleration.versions import wishes
 from caraway_scheduler.acceleration.versions.making import Maker
-from caraway_scheduler.acceleration.versions.versions import Versions
+from caraway_scheduler.acceleration.versions.versions import VersionStore
 
 GRACE_S = 5.0
 """How long others leave a refresh to the scheduler that it was asked of."""
 _RENEW_S = wishes.SETTINGS_TTL_S / 6
 
 
-class Asking:
+class RefreshRequests:
     """Takes what is asked of this scheduler, and follows what was asked of others."""
 
     def __init__(
         self,
         kept: Mapping[TableName, Accelerated],
-        versions: Versions,
+        versions: VersionStore,
         maker: Maker,
         source_schema: Callable[[TableName], pa.Schema],
         *,
@@ -58,10 +58,10 @@ class Asking:
         """
         name = kept.plan.name
         wanted = overrides.read(body, name)
-        kept.keeper.check(events.Asked(wanted))
+        kept.keeper.check(events.RefreshAsked(wanted))
         await self._plan(kept, wanted.refresh_sql)
         ask = await self._versions.wishes(name).ask(body)
-        kept.keeper.ask(events.Asked(wanted, ask=ask.id))
+        kept.keeper.ask(events.RefreshAsked(wanted, ask=ask.id))
 
     async def set_sql(self, kept: Accelerated, sql: str | None) -> None:
         """Change what all schedulers load, as long as one of them lives; None changes nothing.

@@ -13,7 +13,7 @@ from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import ViewState
 
 
-class Newest:
+class NewestVersions:
     """The datasets that are kept now, as statements may name them."""
 
     def __init__(self, catalog: Catalog, kept: Mapping[TableName, Accelerated], read: Read) -> None:

@@ -26,23 +26,23 @@ from caraway_core.protocols.state import StateStore
 from caraway_core.tables import ResultPlace
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration.accelerated import Accelerated, Surroundings
-from caraway_scheduler.acceleration.asking import Asking
+from caraway_scheduler.acceleration.asking import RefreshRequests
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
-from caraway_scheduler.acceleration.newest import Newest
-from caraway_scheduler.acceleration.passthrough.through import Sources
+from caraway_scheduler.acceleration.newest import NewestVersions
+from caraway_scheduler.acceleration.passthrough.through import PassthroughSources
 from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.counting import Counting
-from caraway_scheduler.acceleration.refresh.keeper import Keeper
-from caraway_scheduler.acceleration.refresh.refreshing import Refreshes, status
-from caraway_scheduler.acceleration.upkeep.snapshots import SnapshotStore
+from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.refreshing import RefreshState, status
+from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.upkeep.unkept import Unkept
 from caraway_scheduler.acceleration.versions import partition_listing
-from caraway_scheduler.acceleration.versions.head import Head
-from caraway_scheduler.acceleration.versions.making import Maker, Stored
-from caraway_scheduler.acceleration.versions.version import Version
-from caraway_scheduler.acceleration.versions.versions import Versions, name_in
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.making import Maker, StoredSize
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
+from caraway_scheduler.acceleration.versions.versions import VersionStore, name_in
 from caraway_scheduler.catalog.catalog import Catalog
 from caraway_scheduler.catalog.states import DatasetState
 from caraway_scheduler.history.tasks import TaskRecord
@@ -78,12 +78,12 @@ class Changing:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class DatasetStanding:
     """What can be told of an accelerated dataset."""
 
-    refreshes: Refreshes
-    version: Version | None
-    stored: Stored
+    refreshes: RefreshState
+    version: DatasetVersion | None
+    stored: StoredSize
     changing: Changing | None = None
 
 
@@ -112,20 +112,20 @@ class Accelerations:
         self.counting = Counting(record)
         self._catalog = catalog
         self._maker = Maker(dispatch, place, self.damaged)
-        self._versions = Versions(store, owner)
+        self._versions = VersionStore(store, owner)
         self._results = results
         self._dispatch = dispatch
         self._snapshots = snapshots
         self._unkept = Unkept(self._versions, results, place.title, lambda: datetime.now(UTC))
         self._kept: dict[TableName, Accelerated] = {}
-        self._asking = Asking(
+        self._asking = RefreshRequests(
             self._kept, self._versions, self._maker, catalog.source_schema, is_shared=is_shared
         )
-        self._newest: Newest | None = None
+        self._newest: NewestVersions | None = None
         if asks_newest:
-            self._newest = Newest(catalog, self._kept, self._versions.revisions)
+            self._newest = NewestVersions(catalog, self._kept, self._versions.revisions)
         # Each statement asks for them, however many datasets there are.
-        self._sources: Sources | None = None
+        self._sources: PassthroughSources | None = None
         self._ending: dict[TableName, Accelerated] = {}
         self._named: set[TableName] = set()
 
@@ -142,7 +142,7 @@ class Accelerations:
             self._catalog.tell(state.name, "error", failure)
             return
         subject = plans.subject_of(state.dataset, acceleration)
-        head = Head(
+        head = CurrentVersion(
             subject,
             self._maker,
             self._versions,
@@ -151,7 +151,7 @@ class Accelerations:
             lambda: datetime.now(UTC),
             partial(self._moved, state.name),
         )
-        keeper = Keeper(
+        keeper = Refresher(
             plan,
             head,
             self._tell,
@@ -264,7 +264,7 @@ class Accelerations:
         """Change what a dataset loads. Raises as `Asking.set_sql`, and when there is none."""
         await self._asking.set_sql(self._accelerated(name), sql)
 
-    def standing(self, name: TableName) -> Standing:
+    def standing(self, name: TableName) -> DatasetStanding:
         """Tell how an accelerated dataset stands.
 
         Raises:
@@ -272,7 +272,7 @@ class Accelerations:
         """
         return _standing(self._accelerated(name))
 
-    def standings(self) -> Sequence[Standing]:
+    def standings(self) -> Sequence[DatasetStanding]:
         """Tell how all accelerated datasets stand."""
         return [_standing(kept) for kept in self._kept.values()]
 
@@ -286,20 +286,20 @@ class Accelerations:
         ]
         return partition_listing.table(read, self._dispatch.executors())
 
-    def sources(self) -> Sources:
+    def sources(self) -> PassthroughSources:
         """Tell which datasets take rows for their source, or let it answer for them."""
         if self._sources is None:
             self._sources = self._found_sources()
         return self._sources
 
-    def _found_sources(self) -> Sources:
+    def _found_sources(self) -> PassthroughSources:
         kept = self._kept.items()
         answering = frozenset(
             name for name, each in kept if each.acceleration.on_zero_results == "use_source"
         )
         written = {name: each for name, each in kept if each.dataset.access == "read_write"}
         logged = frozenset(name for name, each in written.items() if each.feed is not None)
-        return Sources(frozenset(written) - logged, answering, logged)
+        return PassthroughSources(frozenset(written) - logged, answering, logged)
 
     def changeable(self, name: TableName) -> Changeable:
         """Return a dataset that statements may change, as it is read now. Raises as `target`."""
@@ -344,7 +344,9 @@ class Accelerations:
         if name in self._kept:
             self._kept[name].moved()
 
-    def _snapshotting(self, head: Head, acceleration: Acceleration) -> Snapshotting | None:
+    def _snapshotting(
+        self, head: CurrentVersion, acceleration: Acceleration
+    ) -> Snapshotting | None:
         place, wanted = self._snapshots, acceleration.snapshots
         if wanted.use == "disabled":
             return None
@@ -354,7 +356,7 @@ class Accelerations:
                 extra={"dataset": head.name},
             )
             return None
-        store = SnapshotStore(head, Maker(self._dispatch, place.place), place.store)
+        store = DatasetSnapshots(head, Maker(self._dispatch, place.place), place.store)
         return Snapshotting(head, store, wanted, place.on_failure)
 
     def _changing(self, name: TableName) -> Accelerated:
@@ -382,15 +384,15 @@ class Accelerations:
         if kept is not None:
             kept.damaged()
 
-    def _tell(self, name: TableName, refreshes: Refreshes, _stored: Stored) -> None:
+    def _tell(self, name: TableName, refreshes: RefreshState, _stored: StoredSize) -> None:
         error = None
         if reason := refreshes.error or refreshes.damaged:
             error = DatasetError("unavailable", f"dataset '{name}': {reason}")
         self._catalog.tell(name, status(refreshes), error)
 
 
-def _standing(kept: Accelerated) -> Standing:
+def _standing(kept: Accelerated) -> DatasetStanding:
     keeper, feed, changing = kept.keeper, kept.feed, None
     if feed is not None:
         changing = Changing(feed.applied, feed.waiting, kept.upkeep.compactions)
-    return Standing(keeper.state, keeper.version, keeper.stored, changing)
+    return DatasetStanding(keeper.state, keeper.version, keeper.stored, changing)

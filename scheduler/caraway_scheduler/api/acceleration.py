@@ -11,10 +11,10 @@ from starlette.responses import JSONResponse, Response
 from caraway_core.errors import CarawayError, UnavailableError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh.refreshing import status as status_of
-from caraway_scheduler.acceleration.service import Accelerations, Standing
+from caraway_scheduler.acceleration.service import Accelerations, DatasetStanding
 from caraway_scheduler.api import app_state, dataset_names
 from caraway_serving import bodies, errors, scopes
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Datasets"])
 _Body = Mapping[str, object]
@@ -110,7 +110,7 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
         table, _ = dataset_names.find(name, services.accelerations.standing)
         body = _parsed(await bodies.read(request, services.max_body_bytes))
         message = await change(services.accelerations, table, body)
-    except (RefusedError, CarawayError) as exc:
+    except (RefusedRequestError, CarawayError) as exc:
         return errors.as_message(exc)
     except ValueError as exc:
         return _refusal(400, str(exc))
@@ -147,7 +147,7 @@ def _parsed(body: bytes) -> Mapping[str, object]:
     return document
 
 
-def _told(found: Standing) -> dict[str, Any]:
+def _told(found: DatasetStanding) -> dict[str, Any]:
     refreshes, version = found.refreshes, found.version
     told: dict[str, Any] = {
         "dataset": refreshes.dataset,

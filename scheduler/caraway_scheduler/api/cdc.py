@@ -14,7 +14,7 @@ from caraway_core import outcomes
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
-from caraway_core.outcomes import Kind
+from caraway_core.outcomes import FailureKind
 from caraway_plugins.changes import decoding
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Ingest
@@ -24,7 +24,7 @@ from caraway_scheduler.api import app_state, dataset_names
 from caraway_scheduler.api.cdc_documentation import INGEST
 from caraway_scheduler.services import Services
 from caraway_serving import bodies, errors, scopes
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Datasets"])
 logger = logging.getLogger(__name__)
@@ -46,10 +46,10 @@ async def ingest(request: Request, name: Name) -> Response:
     services = app_state.services(request)
     try:
         if not scopes.principal(request).may_write:
-            raise RefusedError(403, "change events need a key that ends in :rw")
+            raise RefusedRequestError(403, "change events need a key that ends in :rw")
         applied = await _taken(request, services, name)
-    except (RefusedError, CarawayError) as exc:
-        if isinstance(exc, CarawayError) and outcomes.of(exc).kind is Kind.INTERNAL:
+    except (RefusedRequestError, CarawayError) as exc:
+        if isinstance(exc, CarawayError) and outcomes.of(exc).kind is FailureKind.INTERNAL:
             logger.error("change events failed", exc_info=exc)
         return errors.as_message(exc)
     except ClientDisconnect:
@@ -59,7 +59,9 @@ async def ingest(request: Request, name: Name) -> Response:
 
 async def _taken(request: Request, services: Services, name: str) -> int:
     if services.ingest is None:
-        raise RefusedError(404, f"dataset '{name}' takes no changes; nor does any other here")
+        raise RefusedRequestError(
+            404, f"dataset '{name}' takes no changes; nor does any other here"
+        )
     # Before the body: a client learns early that it sends in vain.
     table, target = _target(services.ingest, name)
     headers = request.headers
@@ -70,7 +72,7 @@ async def _taken(request: Request, services: Services, name: str) -> int:
         async with asyncio.timeout(BUDGET_S + _GRACE_S):
             return await _applied(services.ingest, table, target, body, headers, request_id)
     except TimeoutError:
-        raise RefusedError(
+        raise RefusedRequestError(
             504,
             f"the events were not applied within {BUDGET_S:.0f} s, and may still be; "
             "send them again",
@@ -111,12 +113,12 @@ def _target(ingest: Ingest, name: str) -> tuple[TableName, ChangeTarget]:
         return dataset_names.find(name, ingest.target)
     except _NOT_HERE as exc:
         # To a producer a dataset that takes no changes is as good as absent.
-        raise RefusedError(404, exc.message) from exc
+        raise RefusedRequestError(404, exc.message) from exc
 
 
 def _request_id(header: str | None) -> str | None:
     if header is not None and not _REQUEST_ID.fullmatch(header):
-        raise RefusedError(
+        raise RefusedRequestError(
             400, "the Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID"
         )
     return header

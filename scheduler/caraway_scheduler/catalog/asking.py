@@ -19,7 +19,7 @@ _POLLING_THREADS = 2
 _Result = TypeVar("_Result")
 
 
-class Asking:
+class SourceCalls:
     """Sources of the datasets of one manifest after another; `secrets` are of the present one."""
 
     def __init__(self, cache_dir: Path, parallelism: int) -> None:

@@ -19,7 +19,7 @@ from caraway_core.protocols.change_sources import ChangeSource
 from caraway_core.protocols.dispatch import Dispatch, SystemTable
 from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec, ViewTable
 from caraway_scheduler.catalog import changes
-from caraway_scheduler.catalog.asking import Asking, UnexpectedError, unexpected
+from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError, unexpected
 from caraway_scheduler.catalog.installing import Installer
 from caraway_scheduler.catalog.judging import Judge
 from caraway_scheduler.catalog.states import (
@@ -65,7 +65,7 @@ class Catalog:
         self.on_progress: Listener = lambda _state: None
         self.accelerator: Accelerator | None = None
         self._installer = Installer(dispatch, system)
-        self._asking = Asking(cache_dir, parallelism)
+        self._asking = SourceCalls(cache_dir, parallelism)
         self.on_change = on_change
         self._ready_state: ReadyState = "on_load"
         self._tasks = tasks.Tasks()
@@ -99,7 +99,7 @@ class Catalog:
             if state.dataset.access == "read_write"
         )
 
-    async def apply(self, manifest: Manifest, secrets: SecretResolver) -> changes.Changes:
+    async def apply(self, manifest: Manifest, secrets: SecretResolver) -> changes.CatalogChanges:
         """Begin what is new, replace what differs, drop what is gone; returns at once.
 
         Old versions answer until their replacement is loaded.

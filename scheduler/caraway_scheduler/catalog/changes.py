@@ -9,7 +9,7 @@ from caraway_scheduler.catalog.states import DatasetState
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class CatalogChanges:
     """Datasets to begin, to load anew beside the old version, and to drop."""
 
     added: tuple[Dataset, ...]
@@ -20,10 +20,10 @@ class Changes:
         return bool(self.added or self.replaced or self.removed)
 
 
-def compare(present: Mapping[TableName, DatasetState], wanted: Iterable[Dataset]) -> Changes:
+def compare(present: Mapping[TableName, DatasetState], wanted: Iterable[Dataset]) -> CatalogChanges:
     """Compare the datasets that are there with those of the new manifest."""
     by_name = {TableName(dataset.name): dataset for dataset in wanted}
-    return Changes(
+    return CatalogChanges(
         added=tuple(dataset for name, dataset in by_name.items() if name not in present),
         replaced=tuple(
             dataset

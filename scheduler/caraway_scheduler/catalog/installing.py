@@ -7,7 +7,7 @@ from dataclasses import replace
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, Dispatch, SystemTable
 from caraway_core.tables import TableSpec
-from caraway_scheduler.catalog.judging import Planned
+from caraway_scheduler.catalog.judging import InstalledCatalog
 
 
 class Installer:
@@ -16,7 +16,7 @@ class Installer:
     def __init__(self, dispatch: Dispatch, system: Mapping[TableName, SystemTable]) -> None:
         self.version = CatalogVersion(0)
         self.installed: Mapping[TableName, TableSpec] = {}
-        self.planned = Planned()
+        self.planned = InstalledCatalog()
         self._dispatch = dispatch
         self._system = system
         self._tried = CatalogVersion(0)
@@ -36,7 +36,7 @@ class Installer:
             snapshot = CatalogSnapshot(self._tried, specs, self._system)
             failed = await self._dispatch.install(snapshot)
             self.version, self.installed = self._tried, specs
-            self.planned = Planned(failed, self._dispatch.views())
+            self.planned = InstalledCatalog(failed, self._dispatch.views())
             return True
 
     def failed_later(self, failed: Mapping[TableName, str]) -> None:

@@ -13,7 +13,7 @@ _DEEPEST = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class InstalledCatalog:
     """What came of the last catalog that was installed."""
 
     failed: Mapping[TableName, str] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class _Judged:
 class Judge:
     """Says how views stand, and why; `planned` is of the catalog that statements see."""
 
-    planned: Planned
+    planned: InstalledCatalog
     datasets: Mapping[TableName, DatasetState]
     views: Mapping[TableName, View]
 

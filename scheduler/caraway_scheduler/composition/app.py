@@ -29,12 +29,12 @@ from caraway_scheduler.api.queries import routes as queries
 from caraway_scheduler.api.sql import routes as sql
 from caraway_scheduler.services import Services
 from caraway_serving import failures
-from caraway_serving.gates.access import Access
-from caraway_serving.gates.bounds import Bounds
-from caraway_serving.gates.limiting import Limiting
-from caraway_serving.gates.observing import Observing
-from caraway_serving.gates.stopping import Stopping
-from caraway_serving.room import Room
+from caraway_serving.gates.access import AccessGate
+from caraway_serving.gates.bounds import BodyGate
+from caraway_serving.gates.limiting import LimitGate
+from caraway_serving.gates.observing import ObservationGate
+from caraway_serving.gates.stopping import StopGate
+from caraway_serving.room import BodyMemory
 
 API_VERSION = "2.0.0-unstable"
 ROUTERS: tuple[APIRouter, ...] = (
@@ -63,10 +63,12 @@ _CORS_EXPOSED = ["results-cache-status", "results-cache-scope", "x-query-id", "x
 def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGIApp:
     """Return the application of the API's port; `cors_origins` None leaves CORS off."""
     api = build_fastapi(services)
-    app: ASGIApp = Bounds(api, services.max_body_bytes, Room(services.body_memory_bytes), SHAPES)
-    app = Limiting(app, services.limits, services.tallies, SHAPES)
-    app = Access(app, services.keyring)
-    app = Stopping(app, lambda: services.is_stopping, SHAPES)
+    app: ASGIApp = BodyGate(
+        api, services.max_body_bytes, BodyMemory(services.body_memory_bytes), SHAPES
+    )
+    app = LimitGate(app, services.limits, services.tallies, SHAPES)
+    app = AccessGate(app, services.keyring)
+    app = StopGate(app, lambda: services.is_stopping, SHAPES)
     if cors_origins is not None:
         app = CORSMiddleware(
             app,
@@ -75,7 +77,7 @@ def build_api(services: Services, cors_origins: list[str] | None = None) -> ASGI
             allow_headers=_CORS_HEADERS,
             expose_headers=_CORS_EXPOSED,
         )
-    return Observing(app, services.tallies)
+    return ObservationGate(app, services.tallies)
 
 
 def build_fastapi(services: Services) -> FastAPI:
@@ -101,7 +103,7 @@ def build_metrics(services: Services, prefix: str = "") -> ASGIApp:
         app.include_router(internal.router)
     add_metrics(app, services, prefix)
 
-    return Stopping(app, lambda: services.is_stopping, SHAPES)
+    return StopGate(app, lambda: services.is_stopping, SHAPES)
 
 
 def add_metrics(app: FastAPI, services: Services, prefix: str) -> None:

@@ -45,7 +45,7 @@ from caraway_scheduler.queries.cache import CacheSettings, ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Connection, Operating, Services
 from caraway_serving.access import Keyring
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 from caraway_serving.tls import Certificate
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ def services(
     manifest: Manifest,
     secrets: SecretResolver,
     data: DataDirectory,
-    tallies: Tallies,
+    tallies: ApiTallies,
     stack: AsyncExitStack,
     backend: Backend | None = None,
 ) -> Services:
@@ -257,7 +257,7 @@ async def _accelerations(
 
 
 def certificate(
-    settings: manifests.Runtime, secrets: SecretResolver, folder: Path
+    settings: manifests.RuntimeSettings, secrets: SecretResolver, folder: Path
 ) -> Certificate | None:
     """Load the certificate that the manifest names, if it names one.
 
@@ -279,11 +279,11 @@ def _pem_file(path: Path, text: str) -> Path:
     return path
 
 
-def cors_origins(settings: manifests.Runtime) -> list[str] | None:
+def cors_origins(settings: manifests.RuntimeSettings) -> list[str] | None:
     return list(settings.cors.allowed_origins) if settings.cors.enabled else None
 
 
-def _cores(settings: manifests.Runtime) -> int:
+def _cores(settings: manifests.RuntimeSettings) -> int:
     return settings.cpu_cores or cores.available()
 
 
@@ -300,7 +300,7 @@ def engine(manifest: Manifest, data: DataDirectory) -> EngineSettings:
     )
 
 
-def policy(settings: manifests.Runtime) -> Policy:
+def policy(settings: manifests.RuntimeSettings) -> Policy:
     """What the manifest says of how queries are shared out in a cluster."""
     wanted = settings.query.distribution
     return Policy(
@@ -312,7 +312,7 @@ def policy(settings: manifests.Runtime) -> Policy:
 
 
 def _history(
-    settings: manifests.Runtime,
+    settings: manifests.RuntimeSettings,
     data: DataDirectory,
     secrets: SecretResolver,
     stack: AsyncExitStack,
@@ -345,11 +345,11 @@ def _history(
 
 
 def _queries(
-    settings: manifests.Runtime,
+    settings: manifests.RuntimeSettings,
     dispatch: SourceDispatch,
     catalog: Catalog,
     history: TaskHistory,
-    tallies: Tallies,
+    tallies: ApiTallies,
 ) -> QueryService:
     query, caching = settings.query, settings.caching.sql_results
     running = query.max_concurrent_queries
@@ -373,7 +373,7 @@ def _queries(
 
 
 def _keyring(
-    settings: manifests.Runtime, secrets: SecretResolver, manifest: Manifest
+    settings: manifests.RuntimeSettings, secrets: SecretResolver, manifest: Manifest
 ) -> Keyring | None:
     """Fill in the keys.
 

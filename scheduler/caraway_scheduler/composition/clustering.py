@@ -13,7 +13,7 @@ from caraway_core.data_directory import DataDirectory
 from caraway_core.errors import CarawayError
 from caraway_core.manifest import memory
 from caraway_core.protocols.fleet import Fleet
-from caraway_core.ray_nodes import Node, NodeFailedError, NodeOptions
+from caraway_core.ray_nodes import NodeFailedError, NodeOptions, RayNode
 from caraway_core.settings import JoinOptions, SchedulerOptions
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.stages import Policy
@@ -85,7 +85,7 @@ async def join(
     )
 
 
-async def _start_node(join: JoinOptions, folder: Path) -> Node:
+async def _start_node(join: JoinOptions, folder: Path) -> RayNode:
     """Start a node without cores: nothing is ever placed beside a scheduler."""
     options = NodeOptions(
         head=join.head,
@@ -99,7 +99,7 @@ async def _start_node(join: JoinOptions, folder: Path) -> Node:
     again = Backoff(_DELAYS)
     for attempt in range(1, _JOIN_ATTEMPTS + 1):
         try:
-            return await Node.start(options)
+            return await RayNode.start(options)
         except NodeFailedError as exc:
             if attempt == _JOIN_ATTEMPTS:
                 raise
@@ -108,7 +108,7 @@ async def _start_node(join: JoinOptions, folder: Path) -> Node:
     raise AssertionError("unreachable")
 
 
-async def _watch(node: Node) -> None:
+async def _watch(node: RayNode) -> None:
     """End the scheduler with its node: without it no executor can be reached any more."""
     code = await node.wait()
     raise CarawayError(

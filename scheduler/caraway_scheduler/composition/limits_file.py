@@ -6,7 +6,7 @@ from pathlib import Path
 
 from caraway_scheduler.services import Services
 from caraway_serving import limits
-from caraway_serving.limits import Limits
+from caraway_serving.limits import RequestLimits
 
 logger = logging.getLogger(__name__)
 LOOK_EVERY_S = 2.0
@@ -22,7 +22,7 @@ class LimitsFile:
         self._every_s = every_s
         self._text: str | None = None
         self._trouble = ""
-        self._limits = Limits()
+        self._limits = RequestLimits()
 
     async def run(self) -> None:
         """Look again and again until cancelled: files of ConfigMaps are swapped beneath a link."""

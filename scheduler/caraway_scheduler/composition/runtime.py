@@ -26,7 +26,7 @@ from caraway_scheduler.jobs.opening import Jobs
 from caraway_scheduler.services import Services
 from caraway_serving import listeners
 from caraway_serving.listeners import HttpServer
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 from caraway_serving.tls import Certificate
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Runtime:
             CarawayError: it cannot start.
         """
         settings = self._manifest.runtime
-        tallies = Tallies()
+        tallies = ApiTallies()
         secrets = self._read_secrets(tallies)
         certificate = assembly.certificate(settings, secrets, data.path)
         async with AsyncExitStack() as stack:
@@ -183,7 +183,7 @@ class Runtime:
         self._say_ready(services, endpoints)
         ready_pipe.write(self._options.ready_fd, addresses)
 
-    def _read_secrets(self, tallies: Tallies) -> SecretResolver:
+    def _read_secrets(self, tallies: ApiTallies) -> SecretResolver:
         started = time.perf_counter()
         resolver = manifests.build_resolver(self._manifest, os.environ)
         tallies.secrets_load_ms = (time.perf_counter() - started) * 1000

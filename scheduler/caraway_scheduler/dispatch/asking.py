@@ -29,7 +29,7 @@ _UNLIMITED = 2**50
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RunDecision:
     """How a statement runs, planned for these executors. `plan` is held while it is asked."""
 
     decision: Decision
@@ -37,7 +37,7 @@ class Answer:
     plan: PlanId
 
 
-class Asking:
+class PlannerClient:
     """Asks the planner of this scheduler, and waits for an executor where that needs one."""
 
     def __init__(self, planning: Planning, membership: Membership, policy: Policy) -> None:
@@ -51,7 +51,7 @@ class Asking:
     @asynccontextmanager
     async def asked(
         self, statement: Statement, *, may_look_up: bool = True
-    ) -> AsyncIterator[Answer]:
+    ) -> AsyncIterator[RunDecision]:
         """Ask how a statement runs; leaving the context lets go of its planner.
 
         Raises:
@@ -80,13 +80,13 @@ class Asking:
     async def aclose(self) -> None:
         await self._tasks.aclose()
 
-    async def _answer(self, plan: PlanId, statement: Statement, may_look_up: bool) -> Answer:
+    async def _answer(self, plan: PlanId, statement: Statement, may_look_up: bool) -> RunDecision:
         for _ in range(ATTEMPTS):
             workers = self._workers()
             question = Question(plan, following.named(statement), workers, may_look_up)
             decision = await self._planning.decide(question)
             if not isinstance(_way(decision), NoneReady):
-                return Answer(decision, workers.executors, plan)
+                return RunDecision(decision, workers.executors, plan)
             if not await self._membership.wait_ready(1, READY_WAIT_S):
                 break
         raise none_ready()

@@ -17,14 +17,14 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
+    ActiveStatement,
     BatchStream,
     CatalogSnapshot,
     ExecutorStatus,
-    Progress,
     Statement,
-    UnderWay,
+    StatementProgress,
+    TableWrite,
     ViewFacts,
-    Write,
 )
 from caraway_core.protocols.fleet import Fleet, OwnFile, Pinned, TableCatalog
 from caraway_core.tables import StoredTable, TableSpec
@@ -32,7 +32,7 @@ from caraway_core.tasks import Tasks
 from caraway_engine.routing import Explained, Here, LookedUp, Staged, Whole
 from caraway_engine.stages import Policy
 from caraway_scheduler.dispatch import following
-from caraway_scheduler.dispatch.asking import Answer, Asking
+from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.diagnosing import Diagnoses
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.following import KnownLogs
@@ -85,7 +85,7 @@ class ClusterDispatch:
         self._released: Pinned | None = None
         self._published = asyncio.Event()
         self._tasks = Tasks()
-        self._asking = Asking(local, membership, policy)
+        self._asking = PlannerClient(local, membership, policy)
         self.quarantine = Quarantine(membership.ends)
         membership.on_change = self.quarantine.look
         self._loader = Loader(fleet, membership, origin, policy)
@@ -170,7 +170,7 @@ class ClusterDispatch:
                 raise
         raise AssertionError("unreachable")
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         return await self._local.write_of(statement)
 
     async def _wait_published(self) -> None:
@@ -211,10 +211,10 @@ class ClusterDispatch:
             if isinstance(spec, StoredTable)
         ]
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         return self._staged.progress(query_id)
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         return self._pins.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:
@@ -245,7 +245,11 @@ class ClusterDispatch:
             return await self._begun(query_id, statement, snapshot, answer)
 
     async def _begun(
-        self, query_id: QueryId, statement: Statement, snapshot: CatalogSnapshot, answer: Answer
+        self,
+        query_id: QueryId,
+        statement: Statement,
+        snapshot: CatalogSnapshot,
+        answer: RunDecision,
     ) -> BatchStream:
         match answer.decision:
             case Explained() as explained:
@@ -274,7 +278,7 @@ class ClusterDispatch:
         query_id: QueryId,
         statement: Statement,
         snapshot: CatalogSnapshot,
-        answer: Answer,
+        answer: RunDecision,
         staged: Staged,
     ) -> BatchStream:
         try:

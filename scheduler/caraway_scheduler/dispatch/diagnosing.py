@@ -9,7 +9,7 @@ from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement
 from caraway_engine.routing import Described, Explained, Staged, Whole
 from caraway_scheduler.dispatch import explaining, following
-from caraway_scheduler.dispatch.asking import Answer, Asking
+from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.local_engine import LocalEngine
 from caraway_scheduler.dispatch.staging import StagedRunner
 from caraway_scheduler.dispatch.whole import WholeRunner
@@ -19,7 +19,7 @@ class Diagnoses:
     """Runs statements that ask about statements."""
 
     def __init__(
-        self, local: LocalEngine, whole: WholeRunner, staged: StagedRunner, asking: Asking
+        self, local: LocalEngine, whole: WholeRunner, staged: StagedRunner, asking: PlannerClient
     ) -> None:
         self._local = local
         self._whole = whole
@@ -31,7 +31,7 @@ class Diagnoses:
         query_id: QueryId,
         statement: Statement,
         snapshot: CatalogSnapshot,
-        answer: Answer,
+        answer: RunDecision,
         explained: Explained,
     ) -> BatchStream:
         """Run an EXPLAIN. Its answer is put together here, and stored from here.
@@ -55,7 +55,7 @@ class Diagnoses:
         return stream if order is None else await self._local.stored(await _rows(stream), order)
 
     async def _described(
-        self, query_id: QueryId, statement: Statement, answer: Answer, described: Described
+        self, query_id: QueryId, statement: Statement, answer: RunDecision, described: Described
     ) -> BatchStream:
         """Add to what the engine says of a statement where the cluster would run it."""
 
@@ -83,7 +83,7 @@ class Diagnoses:
         query_id: QueryId,
         statement: Statement,
         snapshot: CatalogSnapshot,
-        answer: Answer,
+        answer: RunDecision,
         staged: Staged,
     ) -> BatchStream:
         """Run a statement in stages, and say how each of them ran."""

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from caraway_core import tasks
-from caraway_core.protocols.dispatch import Progress
+from caraway_core.protocols.dispatch import StatementProgress
 from caraway_engine.stages import Measured, Stage, StageGraph
 from caraway_scheduler.dispatch.running import StageRunner
 
@@ -44,11 +44,11 @@ class Drive:
     def graph(self) -> StageGraph:
         return self._graph
 
-    def progress(self, answered: int) -> Progress:
+    def progress(self, answered: int) -> StatementProgress:
         """Tell how far it is; `answered` counts the tasks of the last stage that are done."""
         stages, root = self._graph.stages.values(), self._graph.root
         in_root = root.count if root is not None else 1
-        return Progress(
+        return StatementProgress(
             len(self.measured) + (answered >= in_root),
             len(stages) + 1,
             self._runner.tasks_done + answered,

@@ -7,13 +7,13 @@ import pyarrow as pa
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_engine.routing import Described
-from caraway_engine.stages import Mode, Stage
+from caraway_engine.stages import ReadMode, Stage
 from caraway_scheduler.dispatch.running import Ran
 
 _MODES = {
-    Mode.ALL: "all of it",
-    Mode.OWN: "its own part",
-    Mode.PARTITION: "its hash partition",
+    ReadMode.ALL: "all of it",
+    ReadMode.OWN: "its own part",
+    ReadMode.PARTITION: "its hash partition",
 }
 SCHEMA = pa.schema([("plan_type", pa.string()), ("plan", pa.string())])
 

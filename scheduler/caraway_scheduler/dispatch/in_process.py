@@ -13,15 +13,15 @@ from caraway_core.changes import Log
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.manifest import memory
 from caraway_core.protocols.dispatch import (
+    ActiveStatement,
     BatchStream,
     CatalogSnapshot,
     Executor,
     ExecutorStatus,
-    Progress,
     Statement,
-    UnderWay,
+    StatementProgress,
+    TableWrite,
     ViewFacts,
-    Write,
 )
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
 from caraway_core.tables import StoredTable
@@ -93,7 +93,7 @@ class InProcessDispatch:
             raise
         return PinnedStream(_Counted(stream, self._count), release)
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         return await self._executor.write_of(statement)
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
@@ -107,10 +107,10 @@ class InProcessDispatch:
         others = {key: each for key, each in self._logs.items() if key != spec.key}
         self._logs = {**others, spec.key: log} if log else others
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         return None
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         return self._pins.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:

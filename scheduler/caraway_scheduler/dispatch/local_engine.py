@@ -6,7 +6,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from caraway_core.ids import QueryId
-from caraway_core.protocols.dispatch import BatchStream, Statement, Write
+from caraway_core.protocols.dispatch import BatchStream, Statement, TableWrite
 from caraway_core.protocols.fleet import Task, TaskTable
 from caraway_core.protocols.storing import StoreOrder
 from caraway_engine.routing import Planning
@@ -27,7 +27,7 @@ class LocalEngine(Planning, Protocol):
         """
         ...
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         """Plan a statement and return what it would change; None if it only reads.
 
         Raises:

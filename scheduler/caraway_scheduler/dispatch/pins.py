@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion
-from caraway_core.protocols.dispatch import BatchStream, CatalogSnapshot, Statement, UnderWay
+from caraway_core.protocols.dispatch import ActiveStatement, BatchStream, CatalogSnapshot, Statement
 from caraway_core.protocols.fleet import Pinned
 
 
@@ -18,13 +18,13 @@ class Pins:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._numbers = itertools.count()
-        self._held: dict[int, tuple[tuple[CatalogVersion, ...], UnderWay]] = {}
+        self._held: dict[int, tuple[tuple[CatalogVersion, ...], ActiveStatement]] = {}
 
     def take(self, statement: Statement, *catalogs: CatalogSnapshot) -> Callable[[], None]:
         """Note a statement over one of these catalogs; what is returned forgets it."""
         number = next(self._numbers)
         tables = tuple(each.tables for each in catalogs)
-        under_way = UnderWay(statement.sql, tables, statement.logs, self._clock())
+        under_way = ActiveStatement(statement.sql, tables, statement.logs, self._clock())
         self._held[number] = tuple(each.version for each in catalogs), under_way
 
         def release() -> None:
@@ -38,7 +38,7 @@ class Pins:
         versions = (each for each, _ in list(self._held.values()))
         return Pinned(served, frozenset(itertools.chain.from_iterable(versions)))
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         """Return the statements that were not forgotten."""
         return [statement for _, statement in list(self._held.values())]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from caraway_core.errors import OverloadedError
 from caraway_core.ids import ExecutorId
-from caraway_core.protocols.fleet import Part
+from caraway_core.protocols.fleet import ExchangePart
 
 Ready = Callable[[], Sequence[ExecutorId]]
 IsLeaving = Callable[[ExecutorId], bool]
@@ -42,7 +42,7 @@ class Slots:
         self._pass_on()
         return self._executors[number % len(self._executors)]
 
-    def nearest(self, parts: Sequence[Part]) -> ExecutorId:
+    def nearest(self, parts: Sequence[ExchangePart]) -> ExecutorId:
         """Name the executor on which most bytes of the parts are."""
         self._pass_on()
         sizes: Counter[ExecutorId] = Counter()

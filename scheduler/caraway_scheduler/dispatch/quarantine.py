@@ -13,7 +13,7 @@ import pyarrow as pa
 from caraway_core import suspects
 from caraway_core.ids import ExecutorId, QueryId
 from caraway_core.protocols.dispatch import BatchStream, Statement
-from caraway_core.suspects import End, Suspects, Turns
+from caraway_core.suspects import End, Suspects, SuspectTurns
 from caraway_scheduler.dispatch.pins import PinnedStream
 
 Ends = Callable[[], Mapping[ExecutorId, tuple[str, End | None]]]
@@ -55,7 +55,7 @@ class Quarantine:
         self._ends = ends
         self._clock = clock
         self._settled_s = settled_s
-        self._turns = Turns(self.suspects)
+        self._turns = SuspectTurns(self.suspects)
         self._running: dict[QueryId, _Running] = {}
         self._left: dict[str, float] = {}
         """When statements failed or were stopped, maybe before the cause was heard."""

@@ -21,17 +21,17 @@ from caraway_core.errors import (
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream
 from caraway_core.protocols.fleet import (
+    ExchangePart,
     Fleet,
     Input,
-    Outcome,
-    Part,
     Share,
     Split,
     Task,
+    TaskOutcome,
     TaskTable,
 )
 from caraway_core.protocols.storing import StoreOrder
-from caraway_engine.stages import Measured, Mode, Reading, Stage
+from caraway_engine.stages import ExchangeRead, Measured, ReadMode, Stage
 from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.quarantine import OnLoss
 from caraway_scheduler.dispatch.storing import Attempts, PersistentWord
@@ -48,7 +48,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class StagedQuery:
     """What all tasks of a query share. `shares` holds for each divided table its cut by slot.
 
     With `store` the rows of its last stage are stored by the tasks that make them.
@@ -87,7 +87,7 @@ class StageRunner:
 
     def __init__(
         self,
-        query: Query,
+        query: StagedQuery,
         fleet: Fleet,
         slots: Slots,
         on_lost: Callable[[ExecutorId, str], None],
@@ -108,7 +108,7 @@ class StageRunner:
         self._on_lost = on_lost
         self._tallies = tallies
         self._stages: dict[str, Stage] = {}
-        self._tasks: dict[tuple[str, int], asyncio.Task[Outcome]] = {}
+        self._tasks: dict[tuple[str, int], asyncio.Task[TaskOutcome]] = {}
         self.ran: list[Ran] = []
 
     async def make(self, stage: Stage) -> Measured:
@@ -185,7 +185,7 @@ class StageRunner:
             task.cancel()
         self._tasks.clear()
 
-    def _outcome(self, name: str, number: int) -> asyncio.Task[Outcome]:
+    def _outcome(self, name: str, number: int) -> asyncio.Task[TaskOutcome]:
         """Return the task that makes or made a part of a stage, beginning it if there is none."""
         key = (name, number)
         task = self._tasks.get(key)
@@ -194,7 +194,7 @@ class StageRunner:
             self._tasks[key] = task
         return task
 
-    async def _run(self, stage: Stage, number: int) -> Outcome:
+    async def _run(self, stage: Stage, number: int) -> TaskOutcome:
         outcome = await self._persistently(stage, number, self._fleet.run)
         ran = Ran(
             self._query.query_id,
@@ -262,7 +262,7 @@ class StageRunner:
     def _executor(self, stage: Stage, number: int, inputs: Sequence[Input]) -> ExecutorId:
         if stage.layout == "single":
             return self._slots.nearest([part for each in inputs for part in each.parts])
-        own = [reading.name for reading in stage.readings if reading.mode is Mode.OWN]
+        own = [reading.name for reading in stage.readings if reading.mode is ReadMode.OWN]
         parts = [part for each in inputs if each.name in own for part in each.parts]
         if parts and stage.layout == "slots":
             return self._slots.nearest(parts)
@@ -289,14 +289,14 @@ class StageRunner:
             for reading in stage.readings
         ]
 
-    async def _parts(self, stage: Stage, number: int, reading: Reading) -> list[Part]:
+    async def _parts(self, stage: Stage, number: int, reading: ExchangeRead) -> list[ExchangePart]:
         source = self._stages[reading.stage]
         wanted = range(source.count)
-        if reading.mode is Mode.OWN:
+        if reading.mode is ReadMode.OWN:
             # Task i of n reads what tasks i, i+n, ... made: its own, when there are as many.
             wanted = range(number, source.count, stage.count)
         made = await asyncio.gather(*(self._outcome(source.name, each) for each in wanted))
-        if reading.mode is Mode.PARTITION:
+        if reading.mode is ReadMode.PARTITION:
             return [outcome.parts[number] for outcome in made]
         return [part for outcome in made for part in outcome.parts]
 
@@ -332,5 +332,5 @@ class StageRunner:
                     del self._tasks[(reading.stage, each)]
 
 
-def _is_made(task: asyncio.Task[Outcome]) -> bool:
+def _is_made(task: asyncio.Task[TaskOutcome]) -> bool:
     return task.done() and not task.cancelled() and task.exception() is None

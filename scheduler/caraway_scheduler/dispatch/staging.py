@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId
-from caraway_core.protocols.dispatch import Progress, Statement
+from caraway_core.protocols.dispatch import Statement, StatementProgress
 from caraway_core.protocols.fleet import Fleet
 from caraway_core.protocols.storing import kept_schema, stored_schema
 from caraway_engine.routing import Staged
-from caraway_scheduler.dispatch.asking import Answer, Asking
+from caraway_scheduler.dispatch.asking import PlannerClient, RunDecision
 from caraway_scheduler.dispatch.driving import Drive
 from caraway_scheduler.dispatch.merging import MergedStream
 from caraway_scheduler.dispatch.placing import Slots
 from caraway_scheduler.dispatch.quarantine import OnLoss
-from caraway_scheduler.dispatch.running import READY_WAIT_S, Here, Query, Ran, StageRunner
+from caraway_scheduler.dispatch.running import READY_WAIT_S, Here, Ran, StagedQuery, StageRunner
 from caraway_scheduler.dispatch.storing import StoredTotal
 from caraway_scheduler.dispatch.tallies import DispatchTallies
 from caraway_scheduler.membership import Membership
@@ -51,7 +51,7 @@ class StagedRunner:
         here: Here,
         origin: str,
         tallies: DispatchTallies,
-        asking: Asking,
+        asking: PlannerClient,
         on_ran: Callable[[Ran], None],
         on_loss: OnLoss,
     ) -> None:
@@ -65,7 +65,7 @@ class StagedRunner:
         self._on_loss = on_loss
         self._under_way: dict[QueryId, _UnderWay] = {}
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         """Tell how far a query is; None for one that does not run in stages."""
         query = self._under_way.get(query_id)
         if query is None:
@@ -81,7 +81,7 @@ class StagedRunner:
         query_id: QueryId,
         statement: Statement,
         version: CatalogVersion,
-        answer: Answer,
+        answer: RunDecision,
         staged: Staged,
     ) -> Running:
         """Run a statement in stages, until its last stage streams.
@@ -94,7 +94,7 @@ class StagedRunner:
         slots = Slots(self.ready, answer.executors, self._membership.is_draining)
         schema = staged.schema
         order = statement.store and replace(statement.store, schema=schema)
-        query = Query(
+        query = StagedQuery(
             query_id,
             self._origin,
             version,

@@ -17,7 +17,7 @@ from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.protocol import JobDesk
 from caraway_scheduler.queries.storing import StoredAnswer
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 DESCRIPTIONS: Mapping[str, str] = {
     "SubmitAsyncQuery": (
@@ -52,7 +52,7 @@ async def act(desk: JobDesk | None, caller: Caller, name: str, body: bytes) -> b
 async def _submit(desk: JobDesk, caller: Caller, body: bytes) -> bytes:
     try:
         wanted = submissions.parse(body, None)
-    except RefusedError as exc:
+    except RefusedRequestError as exc:
         raise InvalidQueryError(exc.message) from exc
     if not caller.principal.may_write and writing.begins_with_write(wanted.sql):
         raise QueryForbiddenError("this key may only read; writing needs a key that ends in :rw")
@@ -114,7 +114,7 @@ async def _manifest(desk: JobDesk, job: Job) -> StoredAnswer:
         case "FAILED":
             raise statuses.Internal(statuses.bounded(job.error.message if job.error else "failed"))
         case "CANCELLED":
-            raise statuses.Cancelled(f"query '{job.job_id}' was cancelled")
+            raise statuses.CancelledStatus(f"query '{job.job_id}' was cancelled")
         case "CLOSED":
             raise statuses.NotFound(f"the results of query '{job.job_id}' have expired")
     return await desk.manifest(job)

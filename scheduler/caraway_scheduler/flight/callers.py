@@ -12,7 +12,7 @@ from caraway_scheduler.queries.service import QueryRequest
 from caraway_serving import limits, spans
 from caraway_serving.access import ANONYMOUS, Principal
 from caraway_serving.limits import InForce
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 
 KEY = "caller"
 _AGENT_HEADERS = ("x-spice-user-agent", "user-agent")
@@ -67,14 +67,14 @@ def of(context: flight.ServerCallContext) -> Caller:
     return caller
 
 
-class Gate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has no types
+class CallGate(flight.ServerMiddlewareFactory):  # type: ignore[misc] # pyarrow has no types
     """Refuses calls without a valid key where keys are configured, and those that are too many.
 
     A handshake counts as nothing: it asks for nothing yet.
     """
 
     def __init__(
-        self, known: Identities, handshake: "Handshake", in_force: InForce, tallies: Tallies
+        self, known: Identities, handshake: "Handshake", in_force: InForce, tallies: ApiTallies
     ) -> None:
         self._known = known
         self._handshake = handshake

@@ -11,7 +11,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.settings import Address
 from caraway_scheduler.flight import connections
 from caraway_scheduler.flight.bridge import Bridge
-from caraway_scheduler.flight.callers import Gate, Handshake
+from caraway_scheduler.flight.callers import CallGate, Handshake
 from caraway_scheduler.flight.identities import Identities, Sessions
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.server import FlightServer
@@ -63,7 +63,7 @@ class FlightEndpoint:
                 self._bridge,
                 self._waiting,
                 f"{scheme}://{self._address}",
-                Gate(known, handshake, self._services.limits, self._services.tallies),
+                CallGate(known, handshake, self._services.limits, self._services.tallies),
                 handshake,
                 self._tls,
             )

@@ -20,7 +20,7 @@ _MOST_WHOLE = 256
 _MOST_LIVE = 64
 
 
-class Reading:
+class FlightReading:
     """The rows of one statement; batches are taken when the reader wants them."""
 
     def __init__(self, services: Services, request: QueryRequest) -> None:
@@ -98,7 +98,7 @@ class WaitingRoom:
 
     def __init__(self, max_running: int | None) -> None:
         self._most_live = max(1, max_running // 2) if max_running else _MOST_LIVE
-        self._waiting: OrderedDict[QueryId, Reading] = OrderedDict()
+        self._waiting: OrderedDict[QueryId, FlightReading] = OrderedDict()
         self._expiries: dict[QueryId, asyncio.TimerHandle] = {}
         self._is_empty = asyncio.Event()
         self._is_empty.set()
@@ -106,7 +106,7 @@ class WaitingRoom:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    async def open(self, reading: Reading) -> QueryId:
+    async def open(self, reading: FlightReading) -> QueryId:
         """Start the statement and let its answer wait.
 
         Raises:
@@ -120,7 +120,7 @@ class WaitingRoom:
         self._make_room(is_whole=reading.is_whole)
         return query_id
 
-    def take(self, query_id: QueryId, principal: PrincipalId) -> Reading | None:
+    def take(self, query_id: QueryId, principal: PrincipalId) -> FlightReading | None:
         """Hand an answer to the one who asked for it, once."""
         reading = self._waiting.get(query_id)
         if reading is None or reading.principal != principal:
@@ -139,7 +139,7 @@ class WaitingRoom:
     def _dismiss(self, query_id: QueryId) -> None:
         self._remove(query_id).close(QueryCancelledError("the client did not fetch the rows"))
 
-    def _remove(self, query_id: QueryId) -> Reading:
+    def _remove(self, query_id: QueryId) -> FlightReading:
         self._expiries.pop(query_id).cancel()
         reading = self._waiting.pop(query_id)
         if not self._waiting:

@@ -15,7 +15,7 @@ from caraway_scheduler.flight import actions, callers, commands, messages, statu
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
-from caraway_scheduler.flight.readings import Reading, WaitingRoom
+from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
 from caraway_scheduler.services import Services
 
 _Sent = TypeVar("_Sent", str, bytes)
@@ -32,7 +32,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         bridge: Bridge,
         waiting: WaitingRoom,
         location: str,
-        gate: callers.Gate,
+        gate: callers.CallGate,
         handshake: callers.Handshake,
         tls: tuple[bytes, bytes] | None,
     ) -> None:
@@ -54,7 +54,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return _info(_WRITTEN, descriptor, TicketText(sql))
-            reading = Reading(self._services, caller.request(sql))
+            reading = FlightReading(self._services, caller.request(sql))
             query_id = self._bridge.run(self._waiting.open(reading), context)
             ticket = TicketText(sql, query_id)
             return _info(reading.schema, descriptor, ticket, reading.row_count)
@@ -130,7 +130,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             raise statuses.InvalidArgument(f"the request is larger than {limit} bytes")
         return sent
 
-    def _begin(self, context: flight.ServerCallContext, wanted: TicketText) -> Reading:
+    def _begin(self, context: flight.ServerCallContext, wanted: TicketText) -> FlightReading:
         """Find the answer that waits for this ticket, or start the statement."""
         caller = callers.of(context)
         ending = ExitStack()
@@ -141,19 +141,21 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
 
     async def _find_or_start(
         self, wanted: TicketText, caller: Caller, ending: ExitStack
-    ) -> Reading:
+    ) -> FlightReading:
         reading = None
         if wanted.query_id is not None:
             reading = self._waiting.take(wanted.query_id, caller.principal.id)
         if reading is not None:
             ending.callback(reading.close, _GONE)
             return reading
-        reading = Reading(self._services, caller.request(wanted.sql))
+        reading = FlightReading(self._services, caller.request(wanted.sql))
         ending.callback(reading.close, _GONE)
         await reading.open()
         return reading
 
-    def _stream(self, context: flight.ServerCallContext, reading: Reading) -> Iterator[pa.Table]:
+    def _stream(
+        self, context: flight.ServerCallContext, reading: FlightReading
+    ) -> Iterator[pa.Table]:
         """Pull batch by batch: gRPC asks for the next once it has taken the last."""
         with statuses.answered(callers.of(context).span):
             while batches := self._bridge.run(reading.take(), context):

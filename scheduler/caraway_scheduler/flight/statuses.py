@@ -10,7 +10,7 @@ from pyarrow import flight
 
 from caraway_core import outcomes
 from caraway_core.errors import CarawayError
-from caraway_core.outcomes import Kind
+from caraway_core.outcomes import FailureKind
 from caraway_serving.spans import Span
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class DeadlineExceeded(StatusError, flight.FlightTimedOutError):  # type: ignore
     """DEADLINE_EXCEEDED."""
 
 
-class Cancelled(StatusError, flight.FlightCancelledError):  # type: ignore[misc] # untyped base
+class CancelledStatus(StatusError, flight.FlightCancelledError):  # type: ignore[misc] # untyped base
     """CANCELLED."""
 
 
@@ -77,17 +77,17 @@ class Internal(StatusError, flight.FlightInternalError):  # type: ignore[misc] #
     """INTERNAL."""
 
 
-STATUS: Mapping[Kind, type[StatusError]] = {
-    Kind.INVALID: InvalidArgument,
-    Kind.FORBIDDEN: PermissionDenied,
-    Kind.NOT_FOUND: NotFound,
-    Kind.CONFLICT: InvalidArgument,
-    Kind.TIMED_OUT: DeadlineExceeded,
-    Kind.CANCELLED: Cancelled,
-    Kind.OVERLOADED: Unavailable,
-    Kind.UNAVAILABLE: Unavailable,
-    Kind.FULL: Unavailable,
-    Kind.INTERNAL: Internal,
+STATUS: Mapping[FailureKind, type[StatusError]] = {
+    FailureKind.INVALID: InvalidArgument,
+    FailureKind.FORBIDDEN: PermissionDenied,
+    FailureKind.NOT_FOUND: NotFound,
+    FailureKind.CONFLICT: InvalidArgument,
+    FailureKind.TIMED_OUT: DeadlineExceeded,
+    FailureKind.CANCELLED: CancelledStatus,
+    FailureKind.OVERLOADED: Unavailable,
+    FailureKind.UNAVAILABLE: Unavailable,
+    FailureKind.FULL: Unavailable,
+    FailureKind.INTERNAL: Internal,
 }
 
 

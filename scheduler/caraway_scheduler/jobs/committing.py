@@ -8,7 +8,7 @@ from caraway_core import outcomes
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
-from caraway_scheduler.jobs.model import Held, Job
+from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
 
 logger = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ _DELAYS = Delays(0.1, 2.0)
 class Follower(Protocol):
     """Whoever wants to know of own writes at once."""
 
-    def saw(self, held: Held) -> None: ...
+    def saw(self, held: StoredJob) -> None: ...
 
 
 class Committer:
@@ -33,7 +33,9 @@ class Committer:
         """Return why a job cannot be written now; "" while it can."""
         return self._causes.get(job_id, "")
 
-    async def commit(self, held: Held, job: Job, ttl_s: float | None = None) -> Held | None:
+    async def commit(
+        self, held: StoredJob, job: Job, ttl_s: float | None = None
+    ) -> StoredJob | None:
         """Write the job; None means that it is not ours any more, and nothing was written.
 
         Waits for a store that is away: work that is done must not be lost for want of a
@@ -61,7 +63,9 @@ class Committer:
             logger.warning("a job waits for the state store", extra=extra)
         self._causes[job.job_id] = cause
 
-    async def attempt(self, held: Held, job: Job, ttl_s: float | None = None) -> Held | None:
+    async def attempt(
+        self, held: StoredJob, job: Job, ttl_s: float | None = None
+    ) -> StoredJob | None:
         """Write the job once, or raise what the store raises."""
         written = await self._records.replace(held, job, ttl_s)
         if written is None:

@@ -14,7 +14,7 @@ from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.foreman import Foreman
-from caraway_scheduler.jobs.model import Held, Job, JobProgress, JobRequest, JobStatus
+from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, StoredJob
 from caraway_scheduler.jobs.protocol import MOST_WAIT_S
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
@@ -156,7 +156,7 @@ class Desk:
             over.cancel()
             stopping.cancel()
 
-    async def _held(self, principal: PrincipalId, job_id: JobId) -> Held:
+    async def _held(self, principal: PrincipalId, job_id: JobId) -> StoredJob:
         held = await self._records.get(principal, job_id)
         if held is None:
             raise JobNotFoundError(f"no query '{job_id}'; GET /v1/queries lists yours")

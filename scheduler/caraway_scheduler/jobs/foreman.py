@@ -12,12 +12,12 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
-from caraway_scheduler.jobs.model import Held, Job, JobProgress
+from caraway_scheduler.jobs.model import Job, JobProgress, StoredJob
 from caraway_scheduler.jobs.owners import DisplacedError, Owners
 from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
-from caraway_scheduler.jobs.runner import JobRunner, Run, now
+from caraway_scheduler.jobs.runner import JobRun, JobRunner, now
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_serving import spans
 from caraway_serving.spans import Span
@@ -25,7 +25,7 @@ from caraway_serving.spans import Span
 logger = logging.getLogger(__name__)
 ROUND_S = 1.5
 _ROUND_LIMIT_S = 10.0
-Ended = Callable[[Run, Job], None]
+Ended = Callable[[JobRun, Job], None]
 
 
 class Foreman:
@@ -60,8 +60,8 @@ class Foreman:
         self._on_end = on_end
         self._kept_s = kept_s
         self._round_s = round_s
-        self._waiting: dict[JobId, tuple[Held, Span]] = {}
-        self._running: dict[JobId, tuple[Run, asyncio.Task[None]]] = {}
+        self._waiting: dict[JobId, tuple[StoredJob, Span]] = {}
+        self._running: dict[JobId, tuple[JobRun, asyncio.Task[None]]] = {}
         self._tasks = background.Tasks()
         self._news = asyncio.Event()
         self._may_begin = False
@@ -91,7 +91,7 @@ class Foreman:
         """Raise OverloadedError when the job of a client could not wait here."""
         self._queue.check(job.principal)
 
-    def add(self, held: Held, span: Span | None = None) -> None:
+    def add(self, held: StoredJob, span: Span | None = None) -> None:
         """Take a job of this process's own into the queue; nothing happens if it is there."""
         job_id = held.job.job_id
         if job_id in self._waiting or job_id in self._running or held.job.is_over:
@@ -140,7 +140,7 @@ class Foreman:
                 await self._release(waiting, has_begun=False)
         await self._owners.withdraw()
 
-    async def _release(self, held: Iterable[Held], *, has_begun: bool) -> None:
+    async def _release(self, held: Iterable[StoredJob], *, has_begun: bool) -> None:
         for each in held:
             if each.job.is_over:
                 continue
@@ -165,7 +165,7 @@ class Foreman:
         ready = self._may_begin and not self._is_stopping
         return ready and len(self._running) < self._places()
 
-    async def _work(self, run: Run) -> None:
+    async def _work(self, run: JobRun) -> None:
         job = run.job
         waited_s = (now() - job.created_at).total_seconds()
         if job.attempts == 0:
@@ -185,7 +185,7 @@ class Foreman:
             self._tallies.durations.add((), (time.monotonic() - run.began_at) * 1000)
             self._on_end(run, ended)
 
-    def _heard(self, held: Held) -> None:
+    def _heard(self, held: StoredJob) -> None:
         """Somebody else may have ended or taken a job that runs or waits here."""
         job = held.job
         is_ours = not job.is_over and job.owner == self.owner
@@ -231,7 +231,7 @@ class Foreman:
             if held.job.owner != self.owner and self._owners.is_gone(held.job.owner):
                 await self._take(held)
 
-    async def _take(self, held: Held) -> None:
+    async def _take(self, held: StoredJob) -> None:
         taken = states.claimed(held.job, self.owner, now())
         ttl_s = self._kept_s if taken.is_over else None
         mine = await self._committer.attempt(held, taken, ttl_s)

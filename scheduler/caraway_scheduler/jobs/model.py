@@ -77,7 +77,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredJob:
     """A job, and the revision at which it stands in the state store."""
 
     job: Job

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from caraway_core import registry
 from caraway_core.errors import CarawayError
-from caraway_core.manifest.runtime import Jobs as JobSettings
+from caraway_core.manifest.runtime import JobSettings as JobSettings
 from caraway_core.protocols.dispatch import Dispatch
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.state import StateStore
@@ -22,11 +22,11 @@ from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.foreman import Foreman
 from caraway_scheduler.jobs.model import Job
-from caraway_scheduler.jobs.owners import Owner, Owners
+from caraway_scheduler.jobs.owners import JobOwner, Owners
 from caraway_scheduler.jobs.queue import FairQueue
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
-from caraway_scheduler.jobs.runner import FULL_PATIENCE_S, CatalogView, JobRunner, Run, now
+from caraway_scheduler.jobs.runner import FULL_PATIENCE_S, CatalogView, JobRun, JobRunner, now
 from caraway_scheduler.jobs.sweeping import Sweeper
 from caraway_scheduler.jobs.tallies import JobTallies
 from caraway_scheduler.queries import texts
@@ -112,7 +112,7 @@ async def open_jobs(
     tallies = JobTallies()
     retention_s = settings.retention_s
     kept_s = max(retention_s, LEAST_KEPT_S)
-    own = Owner(scheduler_id, uuid.uuid4().hex[:12])
+    own = JobOwner(scheduler_id, uuid.uuid4().hex[:12])
     runner = JobRunner(
         dispatch,
         catalog,
@@ -132,7 +132,7 @@ async def open_jobs(
         ready = (each.cores for each in dispatch.executors() if each.is_ready)
         return max(1, sum(ready))
 
-    def on_end(run: Run, job: Job) -> None:
+    def on_end(run: JobRun, job: Job) -> None:
         if job.totals is not None:
             tallies.stored_rows += job.totals.rows
             tallies.stored_bytes += job.totals.size_bytes
@@ -171,7 +171,7 @@ def _open_results(place: ResultPlace) -> ResultStore:
     return store
 
 
-def _record(run: Run, job: Job) -> TaskRecord:
+def _record(run: JobRun, job: Job) -> TaskRecord:
     ended_ns = time.time_ns()
     rows = job.totals.rows if job.totals else 0
     return TaskRecord(

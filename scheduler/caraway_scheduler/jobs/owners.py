@@ -20,7 +20,7 @@ _GOODBYE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class JobOwner:
     """A process: what its jobs name as their owner."""
 
     scheduler_id: str
@@ -48,7 +48,7 @@ class Owners:
     def __init__(
         self,
         store: StateStore,
-        own: Owner,
+        own: JobOwner,
         clock: Callable[[], float],
         grace_s: float = GRACE_S,
         ttl_s: float = TTL_S,

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from caraway_core import registry
 from caraway_core.errors import CarawayError
-from caraway_core.manifest import Runtime, SecretResolver
+from caraway_core.manifest import RuntimeSettings, SecretResolver
 from caraway_core.manifest.locations import STORE, split
 from caraway_core.tables import ResultPlace
 
@@ -18,7 +18,7 @@ class _Finder(Protocol):
 
 
 def place(
-    settings: Runtime, secrets: SecretResolver, default: Path, token: str = ""
+    settings: RuntimeSettings, secrets: SecretResolver, default: Path, token: str = ""
 ) -> ResultPlace:
     """Return the place that `runtime.scheduler` names, or the folder `default`.
 

@@ -13,9 +13,9 @@ from urllib.parse import quote
 
 from caraway_core.errors import CarawayError, JobConflictError
 from caraway_core.ids import JobId, PrincipalId
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_scheduler.jobs import codec
-from caraway_scheduler.jobs.model import Held, Job, JobProgress, JobRequest
+from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, StoredJob
 from caraway_scheduler.queries.storing import StoredAnswer
 
 JOBS = "jobs/"
@@ -57,7 +57,7 @@ class JobRecords:
     def __init__(self, store: StateStore) -> None:
         self._store = store
 
-    async def create(self, job: Job) -> Held:
+    async def create(self, job: Job) -> StoredJob:
         """Write a new job; one that is already there under its id is returned as it stands.
 
         Two submissions with one Idempotency-Key make the same job, and one of them is first.
@@ -66,20 +66,22 @@ class JobRecords:
         for _ in range(_TRIES):
             revision = await self._store.compare_and_set(key, codec.encode_job(job), expected=None)
             if revision is not None:
-                return Held(job, revision)
+                return StoredJob(job, revision)
             entry = await self._store.get(key)
             if entry is not None:
                 return _held(entry)
         raise _restless(key)
 
-    async def get(self, principal: PrincipalId, job_id: JobId) -> Held | None:
+    async def get(self, principal: PrincipalId, job_id: JobId) -> StoredJob | None:
         """Return a job of the principal; an id that cannot be one has none."""
         if not is_job_id(job_id):
             return None
         entry = await self._store.get(job_key(principal, job_id))
         return _held(entry) if entry else None
 
-    async def replace(self, held: Held, job: Job, ttl_s: float | None = None) -> Held | None:
+    async def replace(
+        self, held: StoredJob, job: Job, ttl_s: float | None = None
+    ) -> StoredJob | None:
         """Write the job in place of the one that was read; None: somebody else was first."""
         key = job_key(job.principal, job.job_id)
         if key != job_key(held.job.principal, held.job.job_id):
@@ -87,9 +89,9 @@ class JobRecords:
         revision = await self._store.compare_and_set(
             key, codec.encode_job(job), expected=held.revision, ttl_s=ttl_s
         )
-        return None if revision is None else Held(job, revision)
+        return None if revision is None else StoredJob(job, revision)
 
-    async def delete(self, held: Held) -> bool:
+    async def delete(self, held: StoredJob) -> bool:
         """Remove a job and what belongs to it, but not its stored answer.
 
         Returns False, and removes nothing, when somebody changed the job meanwhile.
@@ -103,13 +105,13 @@ class JobRecords:
         await self._remove(_PROGRESS + job.job_id)
         return True
 
-    async def of(self, principal: PrincipalId) -> Sequence[Held]:
+    async def of(self, principal: PrincipalId) -> Sequence[StoredJob]:
         """Return every job of the principal, the newest first."""
         found = [_held(entry) for entry in await self._store.scan(_of(JOBS, principal))]
         found.sort(key=lambda held: (held.job.created_at, held.job.job_id), reverse=True)
         return found
 
-    async def everything(self) -> Sequence[Held]:
+    async def everything(self) -> Sequence[StoredJob]:
         """Return the jobs of all principals.
 
         It is all of them or an error: whoever deletes what no job needs relies on that.
@@ -209,8 +211,8 @@ def _check(job_id: JobId) -> None:
         raise CarawayError("the id of a query consists of the digits 0 to 9, A to F, and '-'")
 
 
-def _held(entry: Entry) -> Held:
-    return Held(codec.decode_job(entry.value), entry.revision)
+def _held(entry: StateEntry) -> StoredJob:
+    return StoredJob(codec.decode_job(entry.value), entry.revision)
 
 
 def _restless(key: str) -> CarawayError:

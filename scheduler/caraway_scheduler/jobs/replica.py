@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_scheduler.jobs import codec
-from caraway_scheduler.jobs.model import Held, Job, JobStatus
+from caraway_scheduler.jobs.model import Job, JobStatus, StoredJob
 from caraway_scheduler.jobs.records import JOBS, job_id_in
 
 logger = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ _STEADY_S = 5.0
 _READ_AT_ONCE = 256
 
 Condition = Callable[[Job | None], bool]
-Subscriber = Callable[[Held], None]
+Subscriber = Callable[[StoredJob], None]
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +43,7 @@ class Replica:
         self.is_current = False
         self._store = store
         self._pause = pause
-        self._held: dict[JobId, Held] = {}
+        self._held: dict[JobId, StoredJob] = {}
         self._unreadable: set[JobId] = set()
         self._counts: Counter[JobStatus] = Counter()
         self._waiters: dict[JobId, set[_Waiter]] = {}
@@ -63,11 +63,11 @@ class Replica:
         """How many jobs there are in each status; a status that none is in may be missing."""
         return {status: count for status, count in self._counts.items() if count}
 
-    def all(self) -> Iterable[Held]:
+    def all(self) -> Iterable[StoredJob]:
         """Return every job; take a list of it before anything is awaited."""
         return self._held.values()
 
-    def get(self, job_id: JobId) -> Held | None:
+    def get(self, job_id: JobId) -> StoredJob | None:
         return self._held.get(job_id)
 
     def subscribe(self, subscriber: Subscriber) -> None:
@@ -77,7 +77,7 @@ class Replica:
         """
         self._subscribers.append(subscriber)
 
-    def saw(self, held: Held) -> None:
+    def saw(self, held: StoredJob) -> None:
         """Take note of what this process wrote or read, before the store tells of it."""
         job_id = held.job.job_id
         if job_id not in self._held and held.revision <= self._upto:
@@ -142,7 +142,7 @@ class Replica:
             self._take(entry)
             self._upto = max(self._upto, entry.revision)
 
-    async def _replace(self, entries: Sequence[Entry], meanwhile: Set[JobId]) -> None:
+    async def _replace(self, entries: Sequence[StateEntry], meanwhile: Set[JobId]) -> None:
         for start in range(0, len(entries), _READ_AT_ONCE):
             for entry in entries[start : start + _READ_AT_ONCE]:
                 self._take(entry)
@@ -153,7 +153,7 @@ class Replica:
             self._drop(job_id)
         self._upto = max([self._upto, *(entry.revision for entry in entries)])
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: StateEntry) -> None:
         job_id = job_id_in(entry.key)
         standing = self._held.get(job_id)
         if standing is not None and standing.revision >= entry.revision:
@@ -169,9 +169,9 @@ class Replica:
             self._drop(job_id)
             self._unreadable.add(job_id)
         else:
-            self._put(Held(job, entry.revision))
+            self._put(StoredJob(job, entry.revision))
 
-    def _put(self, held: Held) -> None:
+    def _put(self, held: StoredJob) -> None:
         job = held.job
         standing = self._held.get(job.job_id)
         if standing is not None:

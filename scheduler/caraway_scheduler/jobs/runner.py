@@ -23,7 +23,7 @@ from caraway_core.errors import (
     ShuttingDownError,
 )
 from caraway_core.ids import PUBLIC, CatalogVersion, QueryId, TableName, new_query_id
-from caraway_core.protocols.dispatch import Dispatch, Progress, Statement
+from caraway_core.protocols.dispatch import Dispatch, Statement, StatementProgress
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import (
     StoredChunk,
@@ -35,7 +35,7 @@ from caraway_core.sqltext import writing
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs import failures, states
 from caraway_scheduler.jobs.committing import Committer
-from caraway_scheduler.jobs.model import Held, Job, JobError, JobProgress, Totals
+from caraway_scheduler.jobs.model import Job, JobError, JobProgress, StoredJob, Totals
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.queries import storing
 from caraway_scheduler.queries.storing import StoredAnswer
@@ -56,12 +56,12 @@ _MANIFESTS_KEPT = 2
 
 
 @dataclass(slots=True)
-class Run:
+class JobRun:
     """A job under way in this process."""
 
-    held: Held
+    held: StoredJob
     span: Span
-    progress: Callable[[QueryId], Progress | None]
+    progress: Callable[[QueryId], StatementProgress | None]
     began_at: float = field(default_factory=time.monotonic)
     query_id: QueryId | None = None
     chunks: list[StoredChunk] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Run:
         stored = in_order(self.chunks)
         found = self.progress(self.query_id) if self.query_id else None
         if found is None:
-            found = Progress(int(self.is_done), 1, int(self.is_done), 1)
+            found = StatementProgress(int(self.is_done), 1, int(self.is_done), 1)
         return JobProgress(
             found.stages_done,
             found.stages_total,
@@ -121,10 +121,10 @@ class JobRunner:
         self._on_written = on_written
         self._full_patience_s = full_patience_s
 
-    def prepare(self, held: Held, span: Span) -> Run:
-        return Run(held, span, self._dispatch.progress)
+    def prepare(self, held: StoredJob, span: Span) -> JobRun:
+        return JobRun(held, span, self._dispatch.progress)
 
-    async def run(self, run: Run) -> Job | None:
+    async def run(self, run: JobRun) -> Job | None:
         """Bring a job to its end; None when it became somebody else's meanwhile.
 
         Cancelling this stops the work and leaves the job as it stands.
@@ -148,7 +148,7 @@ class JobRunner:
             return await self._fail(run, error)
         return await self._succeed(run, manifest)
 
-    async def _in_time(self, run: Run) -> StoredAnswer:
+    async def _in_time(self, run: JobRun) -> StoredAnswer:
         timeout_s = run.job.request.timeout_s
         if timeout_s is None:
             return await self._persistently(run)
@@ -164,7 +164,7 @@ class JobRunner:
                 raise
         raise failures.timed_out(timeout_s)
 
-    async def _persistently(self, run: Run) -> StoredAnswer:
+    async def _persistently(self, run: JobRun) -> StoredAnswer:
         """Store the answer, anew when executors are lost, and waiting while there are none."""
         cuts, again, began_s = 0, Backoff(_DELAYS), time.monotonic()
         cause: CarawayError
@@ -195,7 +195,7 @@ class JobRunner:
             run.waits_for = outcomes.cause(cause)
             await asyncio.sleep(delay_s)
 
-    async def _store(self, run: Run) -> StoredAnswer:
+    async def _store(self, run: JobRun) -> StoredAnswer:
         job, request = run.job, run.job.request
         run.query_id, run.chunks = new_query_id(), []
         run.waits_for = ""
@@ -240,7 +240,7 @@ class JobRunner:
                     "runtime.scheduler.state_location to an object store or a shared folder"
                 ) from exc
 
-    async def _succeed(self, run: Run, manifest: StoredAnswer) -> Job | None:
+    async def _succeed(self, run: JobRun, manifest: StoredAnswer) -> Job | None:
         totals = Totals(
             sum(chunk.row_count for chunk in manifest.chunks),
             sum(chunk.size_bytes for chunk in manifest.chunks),
@@ -261,12 +261,12 @@ class JobRunner:
             except CarawayError:
                 await asyncio.sleep(again.failed())
 
-    async def _fail(self, run: Run, error: JobError) -> Job | None:
+    async def _fail(self, run: JobRun, error: JobError) -> Job | None:
         job = await self._commit(run, states.failed(run.job, error, now()), self._kept_s)
         await self._discard(run)
         return job
 
-    async def _commit(self, run: Run, job: Job, ttl_s: float | None = None) -> Job | None:
+    async def _commit(self, run: JobRun, job: Job, ttl_s: float | None = None) -> Job | None:
         run.is_settling = job.is_over
         held = await self._committer.commit(run.held, job, ttl_s)
         if held is None:
@@ -277,7 +277,7 @@ class JobRunner:
         run.held = held
         return held.job
 
-    async def _discard(self, run: Run) -> None:
+    async def _discard(self, run: JobRun) -> None:
         """Remove what this epoch stored; what cannot be removed now is swept later."""
         try:
             await self._results.delete(run.job.result_key)

@@ -10,7 +10,7 @@ from caraway_core.ids import JobId
 from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
-from caraway_scheduler.jobs.model import Held, Job
+from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 
@@ -90,7 +90,7 @@ class Sweeper:
             logger.info("orphaned results removed", extra={"count": len(orphans)})
 
 
-def _is_wanted(key: str, jobs: Mapping[JobId, Held]) -> bool:
+def _is_wanted(key: str, jobs: Mapping[JobId, StoredJob]) -> bool:
     job_id, _, epoch = key.rpartition(".")
     held = jobs.get(JobId(job_id))
     return held is not None and epoch.isdigit() and _wants(held.job, int(epoch))

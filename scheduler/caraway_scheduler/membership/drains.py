@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Drains:
             raise CarawayError(f"the wish to drain '{executor_id}' changed {_TRIES} times just now")
         self._take_in(await self._store.scan(DRAINS))
 
-    def _take_in(self, entries: Sequence[Entry]) -> None:
+    def _take_in(self, entries: Sequence[StateEntry]) -> None:
         known, self._wishes = self._wishes, {}
         for entry in entries:
             executor_id = ExecutorId(entry.key.removeprefix(DRAINS))
@@ -122,7 +122,7 @@ class Drains:
         self._absent_since = absent
 
 
-def _incarnation(entry: Entry) -> str:
+def _incarnation(entry: StateEntry) -> str:
     try:
         return str(json.loads(entry.value)["incarnation"])
     except (ValueError, KeyError, TypeError):

@@ -28,7 +28,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CatalogWanted:
     """Every executor shall hold this version of the catalog, which counts for `origin`."""
 
     origin: str
@@ -37,7 +37,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class CatalogServed:
     """New statements use this version from now on; what failed in it is known to its catalog."""
 
     version: CatalogVersion
@@ -62,7 +62,7 @@ class StepEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class ExecutorLost:
     """A call found the executor gone, or without an answer."""
 
     executor_id: ExecutorId
@@ -86,7 +86,9 @@ class Wished:
     now: float
 
 
-Event = Heard | Passed | Wanted | Served | StepEnded | Lost | Draining | Wished
+Event = (
+    Heard | Passed | CatalogWanted | CatalogServed | StepEnded | ExecutorLost | Draining | Wished
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +118,11 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ReportFailedTables:
     """Tell the catalog of tables that failed after it was served; they are in the error state."""
 
     version: CatalogVersion
     failures: Mapping[TableName, str]
 
 
-Action = Take | Abandon | Forget | Report
+Action = Take | Abandon | Forget | ReportFailedTables

@@ -98,14 +98,14 @@ class Membership:
         executor is asked for more.
         """
         self._call.catalog = catalog
-        self._call.post(events.Wanted(catalog.origin, catalog.version, self._clock()))
+        self._call.post(events.CatalogWanted(catalog.origin, catalog.version, self._clock()))
         await self._until(lambda: not self._pending(), self._install_wait_s)
         failures: dict[TableName, str] = {}
         for record in self._call.roll.records.values():
             if record.held == catalog.version:
                 failures.update(record.failures)
         known = known_failures | failures.keys()
-        self._call.post(events.Served(catalog.version, known, self._clock()))
+        self._call.post(events.CatalogServed(catalog.version, known, self._clock()))
         return failures
 
     def ready(self) -> tuple[Member, ...]:
@@ -134,7 +134,7 @@ class Membership:
 
     def lost(self, executor_id: ExecutorId, cause: str) -> None:
         """Report what a call found out; every other call to the executor is given up."""
-        self._call.post(events.Lost(executor_id, cause, self._clock()))
+        self._call.post(events.ExecutorLost(executor_id, cause, self._clock()))
 
     def draining(self, executor_id: ExecutorId) -> None:
         """Report that the executor takes no new work, before its next heartbeat says so."""

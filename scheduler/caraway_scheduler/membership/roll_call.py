@@ -120,7 +120,7 @@ class RollCall:
                 self._fleet.lost(executor_id)
             case events.Forget(executor_id):
                 self._steps.pop(executor_id, None)
-            case events.Report(version, failures) if self._on_failed is not None:
+            case events.ReportFailedTables(version, failures) if self._on_failed is not None:
                 self._on_failed(version, failures)
 
     async def _take(self, take: Take) -> None:
@@ -132,7 +132,7 @@ class RollCall:
             async with asyncio.timeout(limit_s):
                 failures = await self._do(take, catalog)
         except ExecutorLostError as exc:
-            return self.post(events.Lost(take.executor_id, exc.cause, self._clock()))
+            return self.post(events.ExecutorLost(take.executor_id, exc.cause, self._clock()))
         except TimeoutError:
             error = f"no answer within {_PROBE_S if take.step == 'probe' else limit_s:g} s"
         except CarawayError as exc:

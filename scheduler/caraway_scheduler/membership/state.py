@@ -52,12 +52,12 @@ def apply(roll: Roll, event: Event) -> Outcome:
             return _heard(roll, event)
         case events.Passed(now):
             return _passed(roll, now)
-        case events.Wanted(origin, version, now):
+        case events.CatalogWanted(origin, version, now):
             # Older failures say nothing about the new catalog: every executor tries at once.
             records = {key: _retrying(record) for key, record in roll.records.items()}
             roll = replace(roll, origin=origin, wanted=version, records=records)
             return _settled(roll, now)
-        case events.Served(version, failures, now):
+        case events.CatalogServed(version, failures, now):
             records = {
                 key: replace(record, has_served=record.held == version)
                 for key, record in roll.records.items()
@@ -66,7 +66,7 @@ def apply(roll: Roll, event: Event) -> Outcome:
             return _settled(served, now)
         case events.StepEnded():
             return _step_ended(roll, event)
-        case events.Lost(executor_id, cause, now):
+        case events.ExecutorLost(executor_id, cause, now):
             record = roll.records.get(executor_id)
             if record is None or record.state == "lost":
                 return roll, ()
@@ -183,7 +183,7 @@ def _adopted(roll: Roll, record: Record) -> Outcome:
         return roll, ()
     roll = replace(roll, known_failures=roll.known_failures | unknown)
     failures = {table: record.failures[table] for table in sorted(unknown)}
-    return roll, (events.Report(record.held, failures),)
+    return roll, (events.ReportFailedTables(record.held, failures),)
 
 
 def _done(record: Record, event: events.StepEnded) -> Record:

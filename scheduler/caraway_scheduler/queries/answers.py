@@ -19,7 +19,7 @@ _SAMPLE_ROWS = 3
 Finish = Callable[[BaseException | None, int, pa.RecordBatch | None], None]
 
 
-class Rows(Protocol):
+class AnswerRows(Protocol):
     """A source of batches that is read once, and always closed."""
 
     @property
@@ -31,7 +31,7 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StatementAnswer:
     """What a statement gave. `cache_status` None: the cache has nothing to do with it."""
 
     query_id: QueryId

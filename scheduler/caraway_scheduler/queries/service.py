@@ -16,12 +16,12 @@ from caraway_scheduler.history.tasks import TaskHistory, TaskRecord
 from caraway_scheduler.queries import active, texts
 from caraway_scheduler.queries.active import ActiveQueries, ActiveQuery
 from caraway_scheduler.queries.admission import Admission
-from caraway_scheduler.queries.answers import Answer, CachedRows, CacheStatus, LiveRows
+from caraway_scheduler.queries.answers import CachedRows, CacheStatus, LiveRows, StatementAnswer
 from caraway_scheduler.queries.cache import CacheKey, ResultsCache
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 
 _LONGEST_OUTPUT = 8_192
 _Number = TypeVar("_Number", int, float)
@@ -42,7 +42,7 @@ class QueryRequest:
     user_agent: str = ""
 
 
-class Newest(Protocol):
+class FreshReads(Protocol):
     """Has statements read what other schedulers have acknowledged."""
 
     def must_ask(self, sql: str) -> bool:
@@ -73,9 +73,9 @@ class QueryService:
         admission: Admission,
         cache: ResultsCache | None,
         history: TaskHistory,
-        tallies: Tallies,
+        tallies: ApiTallies,
         timeout_s: float | None,
-        newest: Newest | None = None,
+        newest: FreshReads | None = None,
         most_sql_bytes: int = texts.MOST_BYTES,
     ) -> None:
         self.active = ActiveQueries()
@@ -91,7 +91,7 @@ class QueryService:
         self._timeouts = _Timeouts(timeout_s)
         self._own_running = admission.max_running
 
-    def recall(self, request: QueryRequest) -> Answer | None:
+    def recall(self, request: QueryRequest) -> StatementAnswer | None:
         """Answer from the cache, if it can; never waits.
 
         Raises:
@@ -103,7 +103,7 @@ class QueryService:
             return None
         return self._recalled(request)
 
-    async def start(self, request: QueryRequest) -> Answer:
+    async def start(self, request: QueryRequest) -> StatementAnswer:
         """Start a statement and wait for its first batch, so that most errors come from here.
 
         Raises:
@@ -138,7 +138,7 @@ class QueryService:
                 raise told from exc
             raise
         status = self._watch_for_cache(request, stream, rows, key, since)
-        return Answer(run.query.query_id, rows, status)
+        return StatementAnswer(run.query.query_id, rows, status)
 
     def bound(self, timeout_s: float | None, max_running: int | None) -> None:
         """Set bounds from outside of the manifest; the lower of both counts, from now on."""
@@ -159,7 +159,7 @@ class QueryService:
         except TimeoutError:
             self.active.stop_all("shutdown")
 
-    def _recalled(self, request: QueryRequest) -> Answer | None:
+    def _recalled(self, request: QueryRequest) -> StatementAnswer | None:
         if self.cache is None or request.cache_control == "bypass":
             return None
         _, key = self._statement(request)
@@ -190,9 +190,9 @@ class QueryService:
             return statement, None
         return statement, ResultsCache.key(request.principal.id, version, statement)
 
-    def _hit(self, request: QueryRequest, rows: CachedRows) -> Answer:
+    def _hit(self, request: QueryRequest, rows: CachedRows) -> StatementAnswer:
         now = time.time_ns()
-        answer = Answer(new_query_id(), rows, "HIT")
+        answer = StatementAnswer(new_query_id(), rows, "HIT")
         self._count(request, now, now, None, rows_sent=rows.row_count, cache="HIT")
         return answer
 
@@ -341,4 +341,4 @@ def _message(error: BaseException | None) -> str | None:
     return type(error).__name__
 
 
-__all__ = ["Answer", "QueryId", "QueryRequest", "QueryService"]
+__all__ = ["QueryId", "QueryRequest", "QueryService", "StatementAnswer"]

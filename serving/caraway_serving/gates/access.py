@@ -12,7 +12,7 @@ _UNAUTHORIZED = PlainTextResponse(
 )
 
 
-class Access:
+class AccessGate:
     """Every `/v1` route needs a key if there are keys; what is outside `/v1` never does."""
 
     def __init__(self, app: ASGIApp, keyring: Keyring | None) -> None:

@@ -5,17 +5,19 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from caraway_serving import bodies
 from caraway_serving.failures import ErrorShapes
-from caraway_serving.room import Lease, Room
+from caraway_serving.room import BodyMemory, Lease
 from caraway_serving.scopes import LEASE
 
 _PROBE_BYTES = 128 * 1024
 _PROBES = ("/health", "/v1/ready")
 
 
-class Bounds:
+class BodyGate:
     """Probes take next to nothing, other routes what the settings say."""
 
-    def __init__(self, app: ASGIApp, limit_bytes: int, room: Room, shapes: ErrorShapes) -> None:
+    def __init__(
+        self, app: ASGIApp, limit_bytes: int, room: BodyMemory, shapes: ErrorShapes
+    ) -> None:
         self._app = app
         self._shapes = shapes
         self._limit_bytes = limit_bytes

@@ -5,19 +5,19 @@ import asyncio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from caraway_serving import limits
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 from caraway_serving.failures import ErrorShapes
 from caraway_serving.limits import InForce
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 
 _NEVER = ("/health", "/v1/ready")
 
 
-class Limiting:
+class LimitGate:
     """Behind the keys: whoever has none cannot use up what those who have one may do."""
 
     def __init__(
-        self, app: ASGIApp, in_force: InForce, tallies: Tallies, shapes: ErrorShapes
+        self, app: ASGIApp, in_force: InForce, tallies: ApiTallies, shapes: ErrorShapes
     ) -> None:
         self._app = app
         self._shapes = shapes
@@ -32,7 +32,7 @@ class Limiting:
         if wait_s := bucket.take():
             self._tallies.limited_requests["api_rps",] += 1
             text, wait = limits.too_many(bucket.rate or 0), limits.retry_after(wait_s)
-            refusal = RefusedError(429, text, {"retry-after": wait})
+            refusal = RefusedRequestError(429, text, {"retry-after": wait})
             await self._shapes.answer(scope["path"], refusal)(scope, receive, send)
             return
         timeout_s = self._in_force.request_timeout_s
@@ -62,5 +62,5 @@ class Limiting:
                 f"the request took longer than the {timeout_s:g} s that the limit "
                 "request_timeout_secs allows; ask for less, or submit it to /v1/queries"
             )
-            refusal = RefusedError(504, text)
+            refusal = RefusedRequestError(504, text)
             await self._shapes.answer(scope["path"], refusal)(scope, receive, send)

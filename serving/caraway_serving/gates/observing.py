@@ -8,15 +8,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from caraway_core.logs import trace_id
 from caraway_serving import spans
 from caraway_serving.scopes import SPAN
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 
 logger = logging.getLogger(__name__)
 
 
-class Observing:
+class ObservationGate:
     """Outermost, so that refusals are seen too."""
 
-    def __init__(self, app: ASGIApp, tallies: Tallies) -> None:
+    def __init__(self, app: ASGIApp, tallies: ApiTallies) -> None:
         self._app = app
         self._tallies = tallies
 

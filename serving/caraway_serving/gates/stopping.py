@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 from caraway_serving.failures import ErrorShapes
 
-_REFUSAL = RefusedError(
+_REFUSAL = RefusedRequestError(
     503, "Runtime is shutting down", {"connection": "close", "retry-after": "2"}
 )
 
 
-class Stopping:
+class StopGate:
     """503 everywhere but `/health` once `is_stopping` says so."""
 
     def __init__(self, app: ASGIApp, is_stopping: Callable[[], bool], shapes: ErrorShapes) -> None:

@@ -7,10 +7,16 @@ from hypothesis import strategies as st
 
 from caraway_core.errors import ManifestError
 from caraway_core.manifest import Acceleration, Manifest, accelerating, load, loading
-from caraway_core.manifest.acceleration import Index, OnConflict, Refresh, Retention, Snapshots
+from caraway_core.manifest.acceleration import (
+    Index,
+    OnConflict,
+    Refresh,
+    Retention,
+    SnapshotSettings,
+)
 from caraway_core.manifest.shape import acceleration as shapes
 from caraway_core.manifest.shape.base import known_keys
-from caraway_core.partitions.keys import Bucket, ByColumn, PartitionBy
+from caraway_core.partitions.keys import BucketKey, ByColumn, PartitionBy
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 EVERY_KEY = """
@@ -88,9 +94,9 @@ def test_every_key_reaches_its_value(loads: Loads) -> None:
             OnConflict(("tenant", "email"), "drop"),
         ),
         sort_by=("at", "region"),
-        partition_by=PartitionBy((Bucket(16, "tenant"), ByColumn("tenant", "by"))),
+        partition_by=PartitionBy((BucketKey(16, "tenant"), ByColumn("tenant", "by"))),
         replicas=2,
-        snapshots=Snapshots("enabled", "time_interval", 600, None, True, "always"),
+        snapshots=SnapshotSettings("enabled", "time_interval", 600, None, True, "always"),
         write_mode="write_back",
         params={"cache": "1.10"},
     )
@@ -205,7 +211,7 @@ def test_retries_and_jitter_are_settled(loads: Loads) -> None:
     ("written", "terms"),
     [
         ("region", (ByColumn("region"),)),
-        ("{a: region, b: 'bucket(2, id)'}", (ByColumn("region", "a"), Bucket(2, "id", "b"))),
+        ("{a: region, b: 'bucket(2, id)'}", (ByColumn("region", "a"), BucketKey(2, "id", "b"))),
         ("[]", ()),
     ],
 )
@@ -405,7 +411,7 @@ VALUES = st.recursive(
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(st.sampled_from(known_keys(shapes.Acceleration)), VALUES, max_size=8))
+@given(st.dictionaries(st.sampled_from(known_keys(shapes.AccelerationSection)), VALUES, max_size=8))
 def test_any_section_loads_or_is_a_manifest_error(write: Write, section: object) -> None:
     path = write("name: a\n" + dataset(f"\n      {json.dumps(section)}"))
     try:

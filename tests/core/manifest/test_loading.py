@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import ManifestError
-from caraway_core.manifest import Column, document, load, loading
+from caraway_core.manifest import DeclaredColumn, document, load, loading
 from tests.core.manifest.conftest import Loads, Refuses, Write
 
 DATASET = "datasets:\n  - from: file:a.csv\n    name: a\n"
@@ -54,7 +54,10 @@ datasets:
         "key": "${secrets:k}",
     }
     assert dataset.metadata == {"owner": {"team": 7}, "day": "2024-01-01"}
-    assert dataset.columns == (Column("id", "bigint"), Column("note", None, "free text"))
+    assert dataset.columns == (
+        DeclaredColumn("id", "bigint"),
+        DeclaredColumn("note", None, "free text"),
+    )
     assert (dataset.access, dataset.time_column) == ("read_write", "at")
     assert dataset.ready_state == "on_registration"
     assert dataset.unsupported_type_action == "string"

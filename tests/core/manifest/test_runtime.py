@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from caraway_core.manifest import Runtime, split_key
+from caraway_core.manifest import RuntimeSettings, split_key
 from caraway_core.manifest import runtime as values
 from caraway_core.manifest.shape import runtime as shapes
 from tests.core.manifest.conftest import Loads, Refuses
@@ -65,17 +65,19 @@ runtime:
   jobs: {max_concurrent: 3, max_queued: 0, retention: 1h}
 """
     ).runtime
-    assert runtime == Runtime(
-        auth=values.Auth(True, ("${secrets:r}:ro", "12")),
-        tls=values.Tls(certificate_file=tmp_path / "tls/a.pem", key="${secrets:pem}"),
-        cors=values.Cors(True, ("https://a",)),
-        task_history=values.TaskHistory(
+    assert runtime == RuntimeSettings(
+        auth=values.AuthSettings(True, ("${secrets:r}:ro", "12")),
+        tls=values.TlsSettings(certificate_file=tmp_path / "tls/a.pem", key="${secrets:pem}"),
+        cors=values.CorsSettings(True, ("https://a",)),
+        task_history=values.TaskHistorySettings(
             False, "truncated", "explain analyze", 0.01, 1.0, 86400.0, 60.0
         ),
-        caching=values.Caching(
-            values.SqlResultsCache(False, 10**9, 120.0, "tiny_lfu", "ahash", "sql", "zstd", 5.0)
+        caching=values.CachingSettings(
+            values.SqlResultsCacheSettings(
+                False, 10**9, 120.0, "tiny_lfu", "ahash", "sql", "zstd", 5.0
+            )
         ),
-        query=values.Query(
+        query=values.QuerySettings(
             2 << 30,
             0,
             7,
@@ -86,7 +88,7 @@ runtime:
             "lz4_frame",
             tmp_path / "spill",
             "eventual",
-            values.Distribution(1 << 20, 0, 1 << 10, 2 << 20),
+            values.DistributionSettings(1 << 20, 0, 1 << 10, 2 << 20),
         ),
         cpu_cores=2,
         dataset_load_parallelism=4,
@@ -94,17 +96,19 @@ runtime:
         ready_state="on_registration",
         output_level="verbose",
         params={"a": "1"},
-        flight=values.Flight(32 << 20, False),
-        http=values.Http(1 << 20),
-        mcp=values.Mcp(("a",)),
-        telemetry=values.Telemetry(
+        flight=values.FlightSettings(32 << 20, False),
+        http=values.HttpSettings(1 << 20),
+        mcp=values.McpSettings(("a",)),
+        telemetry=values.TelemetrySettings(
             False,
             "cw_",
             {"a": "b"},
             values.OtelExporter(True, "http://o", 5.0, {"k": "${env:K}"}, ("m",)),
         ),
-        scheduler=values.Scheduler("s3://b/p", {"s3_key": "${secrets:k}", "allow_http": "true"}),
-        jobs=values.Jobs(3, 0, 3600.0),
+        scheduler=values.SchedulerSettings(
+            "s3://b/p", {"s3_key": "${secrets:k}", "allow_http": "true"}
+        ),
+        jobs=values.JobSettings(3, 0, 3600.0),
     )
     assert "${secrets" not in repr(runtime.auth) + repr(runtime.tls) + repr(runtime.scheduler)
 
@@ -112,17 +116,17 @@ runtime:
 @pytest.mark.parametrize(
     ("shape", "value"),
     [
-        (shapes.Cors, values.Cors),
-        (shapes.TaskHistory, values.TaskHistory),
-        (shapes.SqlResultsCache, values.SqlResultsCache),
-        (shapes.Distribution, values.Distribution),
-        (shapes.Flight, values.Flight),
-        (shapes.Http, values.Http),
-        (shapes.Mcp, values.Mcp),
-        (shapes.OtelExporter, values.OtelExporter),
-        (shapes.Telemetry, values.Telemetry),
-        (shapes.Scheduler, values.Scheduler),
-        (shapes.Jobs, values.Jobs),
+        (shapes.CorsSection, values.CorsSettings),
+        (shapes.TaskHistorySection, values.TaskHistorySettings),
+        (shapes.SqlResultsCacheSection, values.SqlResultsCacheSettings),
+        (shapes.DistributionSection, values.DistributionSettings),
+        (shapes.FlightSection, values.FlightSettings),
+        (shapes.HttpSection, values.HttpSettings),
+        (shapes.McpSection, values.McpSettings),
+        (shapes.OtelExporterSection, values.OtelExporter),
+        (shapes.TelemetrySection, values.TelemetrySettings),
+        (shapes.SchedulerSection, values.SchedulerSettings),
+        (shapes.JobsSection, values.JobSettings),
     ],
 )
 def test_defaults_of_shapes_are_those_of_values(shape: type, value: type) -> None:
@@ -133,7 +137,7 @@ def test_defaults_of_shapes_are_those_of_values(shape: type, value: type) -> Non
 
 
 def test_an_empty_query_section_is_the_default(loads: Loads) -> None:
-    assert loads("runtime: {query: {}}").runtime.query == values.Query()
+    assert loads("runtime: {query: {}}").runtime.query == values.QuerySettings()
 
 
 def test_old_results_cache_is_read_with_a_notice(loads: Loads) -> None:
@@ -169,7 +173,7 @@ def test_state_location_is_absolute(
 ) -> None:
     scheduler = loads(f'runtime: {{scheduler: {{state_location: "{written}"}}}}').runtime.scheduler
     expected = expected.format(base=tmp_path, above=tmp_path.parent)
-    assert scheduler == values.Scheduler(expected)
+    assert scheduler == values.SchedulerSettings(expected)
 
 
 @pytest.mark.parametrize(

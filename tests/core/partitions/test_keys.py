@@ -1,15 +1,15 @@
 import pytest
 
 from caraway_core.partitions import keys
-from caraway_core.partitions.keys import Bucket, ByColumn, ByExpression
+from caraway_core.partitions.keys import BucketKey, ByColumn, ByExpression
 
 
 @pytest.mark.parametrize(
     ("text", "term"),
     [
-        ("bucket(10, a)", Bucket(10, "a")),
-        (' BUCKET ( 1000000,"My ""col""" )', Bucket(1_000_000, 'My "col"')),
-        ("bucket(007, a)", Bucket(7, "a")),
+        ("bucket(10, a)", BucketKey(10, "a")),
+        (' BUCKET ( 1000000,"My ""col""" )', BucketKey(1_000_000, 'My "col"')),
+        ("bucket(007, a)", BucketKey(7, "a")),
         ("bucket", ByColumn("bucket")),
         (" region ", ByColumn("region")),
         ("Größe", ByColumn("Größe")),
@@ -28,7 +28,7 @@ def test_terms(text: str, term: keys.Term) -> None:
 
 
 def test_terms_may_be_named() -> None:
-    assert keys.parse("bucket(2, a)", "cut") == Bucket(2, "a", "cut")
+    assert keys.parse("bucket(2, a)", "cut") == BucketKey(2, "a", "cut")
 
 
 @pytest.mark.parametrize(

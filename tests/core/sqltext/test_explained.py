@@ -3,21 +3,24 @@
 import pytest
 
 from caraway_core.sqltext import explained
-from caraway_core.sqltext.explained import Asked
+from caraway_core.sqltext.explained import ExplainedStatement
 from tests.kit.hostile import UNCLOSED
 
 
 @pytest.mark.parametrize(
     ("sql", "asked"),
     [
-        ("EXPLAIN SELECT 1", Asked("SELECT 1", is_run=False)),
-        ("explain analyze SELECT 1", Asked("SELECT 1", is_run=True)),
-        (" -- a\n/* b */ /**/EXPLAIN VERBOSE SELECT 1", Asked("SELECT 1", is_run=False)),
-        ("EXPLAIN FORMAT TREE SELECT 1", Asked("SELECT 1", is_run=False)),
-        ("/* or * that */ EXPLAIN SELECT 1", Asked("SELECT 1", is_run=False)),
-        ("EXPLAIN/**/SELECT 1", Asked("SELECT 1", is_run=False)),
-        ("/* /* a */ b */ EXPLAIN SELECT 1", Asked("SELECT 1", is_run=False)),
-        ("; EXPLAIN ANALYZE /* a */ SELECT 1", Asked("SELECT 1", is_run=True)),
+        ("EXPLAIN SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
+        ("explain analyze SELECT 1", ExplainedStatement("SELECT 1", is_run=True)),
+        (
+            " -- a\n/* b */ /**/EXPLAIN VERBOSE SELECT 1",
+            ExplainedStatement("SELECT 1", is_run=False),
+        ),
+        ("EXPLAIN FORMAT TREE SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
+        ("/* or * that */ EXPLAIN SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
+        ("EXPLAIN/**/SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
+        ("/* /* a */ b */ EXPLAIN SELECT 1", ExplainedStatement("SELECT 1", is_run=False)),
+        ("; EXPLAIN ANALYZE /* a */ SELECT 1", ExplainedStatement("SELECT 1", is_run=True)),
         ("EXPLAIN", None),
         ("EXPLAIN$x", None),
         ("SELECT 1", None),
@@ -27,7 +30,7 @@ from tests.kit.hostile import UNCLOSED
         ("-- EXPLAIN SELECT 1", None),
     ],
 )
-def test_explain_is_taken_off(sql: str, asked: Asked | None) -> None:
+def test_explain_is_taken_off(sql: str, asked: ExplainedStatement | None) -> None:
     assert explained.parse(sql) == asked
 
 

@@ -5,7 +5,7 @@ import sqloxide
 
 from caraway_core.partitions import keys
 from caraway_core.sqltext import comments, explained, lexer, placeholders, splitting, writing
-from caraway_core.sqltext.explained import Asked
+from caraway_core.sqltext.explained import ExplainedStatement
 from tests.kit.sql_texts import COMMENTS, HIDING, SHOWING
 
 
@@ -49,7 +49,9 @@ def test_the_parser_reads_the_tables_so() -> None:
 @pytest.mark.parametrize("comment", COMMENTS)
 def test_a_statement_begins_behind_its_comments(comment: str) -> None:
     assert writing.begins_with_write(f"{comment} DELETE FROM t")
-    assert explained.parse(f"{comment} EXPLAIN SELECT 1") == Asked("SELECT 1", is_run=False)
+    assert explained.parse(f"{comment} EXPLAIN SELECT 1") == ExplainedStatement(
+        "SELECT 1", is_run=False
+    )
     assert comments.left_out(f"a {comment}b") == "a  b"
 
 

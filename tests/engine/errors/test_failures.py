@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core.errors import ExecutionError, InvalidQueryError, OutOfMemoryQueryError
 from caraway_engine.errors import engine_errors, failures
-from caraway_engine.errors.engine_errors import Fault
+from caraway_engine.errors.engine_errors import FaultOwner
 from caraway_engine.sessions.sessions import Session
 from tests.kit.engine import memory, rows, session
 
@@ -120,17 +120,23 @@ async def test_words_of_the_user_do_not_blame_a_dataset(made: Session, name: str
         (
             "Object Store error: Object at location /srv/data/x.parquet not found: No such file or"
             " directory (os error 2)",
-            Fault.SOURCE,
+            FaultOwner.SOURCE,
         ),
-        ("Arrow error: External error: Parquet error: EOF: Parquet file too small", Fault.SOURCE),
-        ("External error: Generic S3 error: https://b.s3.aws/k?X-Amz-Signature=abc", Fault.SOURCE),
-        ("Internal error: PhysicalExpr Column references bound error", Fault.ENGINE),
-        ("External error: rust future panicked: unknown error", Fault.ENGINE),
-        ("ExecutionJoin error: task 7 panicked", Fault.ENGINE),
-        ("something else", Fault.ENGINE),
+        (
+            "Arrow error: External error: Parquet error: EOF: Parquet file too small",
+            FaultOwner.SOURCE,
+        ),
+        (
+            "External error: Generic S3 error: https://b.s3.aws/k?X-Amz-Signature=abc",
+            FaultOwner.SOURCE,
+        ),
+        ("Internal error: PhysicalExpr Column references bound error", FaultOwner.ENGINE),
+        ("External error: rust future panicked: unknown error", FaultOwner.ENGINE),
+        ("ExecutionJoin error: task 7 panicked", FaultOwner.ENGINE),
+        ("something else", FaultOwner.ENGINE),
     ],
 )
-def test_kinds_decide_whose_fault_it_is(text: str, fault: Fault) -> None:
+def test_kinds_decide_whose_fault_it_is(text: str, fault: FaultOwner) -> None:
     told = engine_errors.read(text)
     assert told.fault is fault
     for leak in ("/srv/data", "X-Amz-Signature", "Parquet error", "Object Store error"):

@@ -4,18 +4,18 @@ import pytest
 
 from caraway_core.errors import PlanLostError
 from caraway_engine.routing import PlanId
-from caraway_engine.routing.held import Held, UnderWay
+from caraway_engine.routing.held import HeldPlanners, StagedStatement
 
 A, B, C = map(PlanId, "abc")
 
 
-def under_way() -> UnderWay:
+def under_way() -> StagedStatement:
     planner: Any = object()
-    return UnderWay(planner, planner, planner, {})
+    return StagedStatement(planner, planner, planner, {})
 
 
 def test_a_planner_is_held_until_it_is_forgotten() -> None:
-    held, kept = Held(), under_way()
+    held, kept = HeldPlanners(), under_way()
     held.begin(A)
     held.keep(A, kept)
     assert held.of(A) is kept
@@ -27,7 +27,7 @@ def test_a_planner_is_held_until_it_is_forgotten() -> None:
 
 
 def test_what_is_forgotten_while_it_is_planned_is_not_kept() -> None:
-    held = Held()
+    held = HeldPlanners()
     held.begin(A)
     with pytest.raises(PlanLostError):
         held.of(A)
@@ -37,7 +37,7 @@ def test_what_is_forgotten_while_it_is_planned_is_not_kept() -> None:
 
 
 def test_the_oldest_gives_way_where_there_are_too_many() -> None:
-    held = Held(most=2)
+    held = HeldPlanners(most=2)
     for plan in (A, B, C):
         held.begin(plan)
         held.keep(plan, under_way())

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from caraway_core.changes import Op, log_schema
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName
-from caraway_core.tables import Keys, Lookup, ResultPlace, StoredTable
+from caraway_core.tables import Keys, LookupColumns, ResultPlace, StoredTable
 from caraway_engine.rows import choosing, entries, keyed
 from caraway_engine.rows.merging import Merged
 from tests.kit.changes import Change, changed, offset
 
 T = TableName("t")
 SCHEMA = pa.schema([pa.field("k", pa.int64(), False), ("v", pa.int64()), ("s", pa.string())])
-KEYS = Keys(("k",), "refuse", (Lookup(("v",)),))
+KEYS = Keys(("k",), "refuse", (LookupColumns(("v",)),))
 Row = dict[str, Any]
 
 
@@ -236,7 +236,7 @@ def test_keys_may_be_of_any_type(kind: pa.DataType, values: list[Any], is_alone:
             [column, fixed, pa.repeat(pa.scalar(v, pa.int64()), len(numbers))], schema=schema
         )
 
-    def entry(op: Op, numbers: Sequence[int], v: int) -> entries.Entry:
+    def entry(op: Op, numbers: Sequence[int], v: int) -> entries.EntryChanges:
         batch = rows(numbers, v)
         ops = pa.array([int(op)] * len(numbers), pa.int8())
         none = pa.nulls(len(numbers), pa.binary())

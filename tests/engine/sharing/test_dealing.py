@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, TableName
 from caraway_engine.sharing import dealing
-from caraway_engine.stored import Version
+from caraway_engine.stored import StoredVersion
 from tests.kit.stored import parted, stored
 
 ROWS = pa.table({"id": range(3000), "g": [n % 7 for n in range(3000)]})
@@ -30,7 +30,7 @@ async def test_each_partition_has_as_many_holders_as_there_are_replicas(tmp_path
 async def test_holders_are_those_whom_queries_ask(tmp_path: Path) -> None:
     for spec in (await parted(tmp_path, ROWS, "g"), await stored(tmp_path, ROWS, 5, "whole")):
         holders = dealing.holders(spec, EXECUTORS)
-        files = Version(T, spec, 2).pieces()
+        files = StoredVersion(T, spec, 2).pieces()
         for owner, share in zip(EXECUTORS, dealing.dealt(spec, files, EXECUTORS), strict=True):
             assert all(holders[piece.path] == (owner,) for piece in share)
         assert len(holders) == len(files)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caraway_engine.stages import Mode, Stage
+from caraway_engine.stages import ReadMode, Stage
 from caraway_engine.stages.inputs import INPUT_PREFIX
 from tests.engine.stages.planning import (
     LARGE,
@@ -62,7 +62,7 @@ def check(made: Planned) -> None:
             assert reading.schema == source.schema if not extra else (
                 list(reading.schema) == list(source.schema)[:-extra]
             )  # fmt: skip
-            if reading.mode is Mode.PARTITION:
+            if reading.mode is ReadMode.PARTITION:
                 assert source.hashed is not None
                 assert stage.layout == "partitions"
                 assert stage.count == source.hashed.count
@@ -130,7 +130,7 @@ def test_a_side_measured_small_is_broadcast_to_the_shares_of_the_other() -> None
 
     assert [stage.tables for stage in made.graph.stages.values()] == [{"more"}]
     assert made.root.tables == {"facts"}
-    assert [reading.mode for reading in made.root.readings] == [Mode.ALL]
+    assert [reading.mode for reading in made.root.readings] == [ReadMode.ALL]
 
 
 def test_a_side_measured_large_is_parted_by_hash_with_the_other() -> None:
@@ -139,7 +139,7 @@ def test_a_side_measured_large_is_parted_by_hash_with_the_other() -> None:
     made = planned(sql, lambda _stage: 10 * LARGE)
 
     assert made.root.layout == "partitions"
-    assert [reading.mode for reading in made.root.readings] == [Mode.PARTITION] * 2
+    assert [reading.mode for reading in made.root.readings] == [ReadMode.PARTITION] * 2
     hashed = [stage.hashed for stage in made.graph.stages.values() if stage.hashed]
     assert [each.keys for each in hashed] == [(0,), (0,)]
 
@@ -150,7 +150,7 @@ def test_a_small_preserved_side_reduces_the_other_before_they_meet() -> None:
     made = planned(sql)
 
     assert "rows that have a match" in made.notes()
-    assert made.root.readings[0].mode is Mode.OWN
+    assert made.root.readings[0].mode is ReadMode.OWN
 
 
 def test_few_groups_are_put_together_by_one_task_and_many_by_their_hash() -> None:

@@ -12,7 +12,7 @@ from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import Keys, ResultPlace, StoredTable
 from caraway_engine.rows import lineages
 from caraway_engine.rows.held import Chunk
-from caraway_engine.stored import Version
+from caraway_engine.stored import StoredVersion
 from tests.kit.changes import changed
 from tests.kit.deadlines import until
 
@@ -50,7 +50,7 @@ class Held:
 
 def test_a_reader_does_not_wait_until_all_is_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lineages, "SLICE_ROWS", 1)
-    held, version, read = Held(), Version(T, SPEC, 1), list[int]()
+    held, version, read = Held(), StoredVersion(T, SPEC, 1), list[int]()
     log, applied = held.log(COUNT), 0
     version.at(log[:1]).load(version.names, held)
 
@@ -75,7 +75,7 @@ def test_a_reader_does_not_wait_until_all_is_applied(monkeypatch: pytest.MonkeyP
 
 
 def test_a_position_is_found_while_others_are_merged() -> None:
-    held, version = Held(), Version(T, SPEC, 1)
+    held, version = Held(), StoredVersion(T, SPEC, 1)
     log, found = held.log(2), list[object]()
 
     def tell() -> None:
@@ -92,7 +92,7 @@ def test_a_position_is_found_while_others_are_merged() -> None:
 def test_what_is_half_done_is_not_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lineages, "SLICE_ROWS", 1)
     now_s = 0.0
-    held, version = Held(), Version(T, SPEC, 1, lambda: now_s)
+    held, version = Held(), StoredVersion(T, SPEC, 1, lambda: now_s)
     log, applied = held.log(COUNT), list[int]()
     lineage = version.content.lineage_of(log, None)
 
@@ -107,7 +107,7 @@ def test_what_is_half_done_is_not_let_go(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_a_key_is_found_at_hand_at_every_position_that_is_there() -> None:
-    held, version = Held(), Version(T, SPEC, 1)
+    held, version = Held(), StoredVersion(T, SPEC, 1)
     log = held.log(COUNT)
     version.at(log).load(version.names, held)
 

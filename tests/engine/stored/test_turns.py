@@ -2,12 +2,12 @@
 
 from threading import Thread
 
-from caraway_engine.stored.turns import Turns
+from caraway_engine.stored.turns import FairLock
 from tests.kit.deadlines import until
 
 
 def test_who_waits_has_it_before_who_gave_it_away() -> None:
-    turns, order = Turns(), list[str]()
+    turns, order = FairLock(), list[str]()
 
     def take(name: str) -> None:
         with turns:
@@ -28,7 +28,7 @@ def test_who_waits_has_it_before_who_gave_it_away() -> None:
 
 
 def test_nobody_waits_who_does_not_want_to() -> None:
-    turns = Turns()
+    turns = FairLock()
 
     assert turns.acquire(blocking=False)
     assert not turns.acquire(blocking=False)

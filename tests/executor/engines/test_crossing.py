@@ -8,7 +8,7 @@ from caraway_core.changes import LogEntry
 from caraway_core.ids import PrincipalId, TableName
 from caraway_core.protocols.dispatch import Statement
 from caraway_core.protocols.results import ChunkInfo
-from caraway_executor.engines.crossing import Inward, Outward, RowsOut, Schemas
+from caraway_executor.engines.crossing import Inward, Outward, RowsOut, SchemaCache
 from tests.kit.engine import memory, snapshot
 
 
@@ -87,7 +87,7 @@ ROWS = {
 def test_rows_arrive_as_they_were(rows: pa.Table) -> None:
     batch = (rows.to_batches() or [pa.RecordBatch.from_pylist([], schema=rows.schema)])[0]
     out = RowsOut(batch.schema)
-    rows = Schemas().rows(batch.schema.serialize().to_pybytes())
+    rows = SchemaCache().rows(batch.schema.serialize().to_pybytes())
     arrived = rows.batch(out.body(batch), out.is_whole)
     arrived.validate(full=True)
     assert arrived.equals(batch)

@@ -75,8 +75,8 @@ async def served(rows: pa.RecordBatch) -> AsyncIterator[tuple[EngineProcess, lis
     ("rows", "messages"),
     [
         (FEW, ["Begun", "Answered"]),
-        (MANY, ["Begun", "Opened", "Rows", "Ended"]),
-        (NONE, ["Begun", "Opened", "Ended"]),
+        (MANY, ["Begun", "Opened", "BatchSent", "StreamEnded"]),
+        (NONE, ["Begun", "Opened", "StreamEnded"]),
     ],
     ids=["few", "many", "none"],
 )

@@ -93,4 +93,7 @@ def test_limits_reach_schedulers_without_replacing_them() -> None:
     assert parsed.unknown == ()
     assert (parsed.limits.api_rps, parsed.limits.request_timeout_secs) == (5, 60)
     assert parsed.limits.sql_concurrent_queries is None
-    assert scheduler_limits.parse(configs.limits_text(before)).limits == scheduler_limits.Limits()
+    assert (
+        scheduler_limits.parse(configs.limits_text(before)).limits
+        == scheduler_limits.RequestLimits()
+    )

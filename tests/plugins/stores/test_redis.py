@@ -10,7 +10,7 @@ import pytest
 from redis import exceptions
 
 from caraway_core.errors import CarawayError, StateAwayError, StateFullError, StateUnsureError
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.redis import RedisStateStore, address, durability, errors, lane
 from tests.kit import proxies, valkey
 from tests.kit.certificates import make_certificate
@@ -121,7 +121,7 @@ async def test_write_whose_answer_was_lost_is_done_once(server: valkey.Server) -
         revision = await store.compare_and_set("key", b"value", expected=None)
         assert proxy.answers_to_swallow is None
         assert revision is not None
-        assert await store.get("key") == Entry("key", b"value", revision)
+        assert await store.get("key") == StateEntry("key", b"value", revision)
 
 
 @pytest.mark.parametrize("write", ["append", "compare_and_set"])

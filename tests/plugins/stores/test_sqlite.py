@@ -12,7 +12,7 @@ import pytest
 
 from caraway_core import disks
 from caraway_core.errors import CarawayError, StateAwayError, StateFullError
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores import watching
 from caraway_plugins.stores.sqlite import SqliteStateStore, errors, file
 from tests.kit.disks import disk_with_room_for
@@ -155,7 +155,7 @@ async def test_full_disk_fails_the_write_and_keeps_the_store(tmp_path: Path) -> 
     with pytest.raises(StateFullError, match="free space"):
         await store.append("log", b"x" * 1_000_000)
     await store._writes.run(lambda opened: opened.execute("PRAGMA max_page_count = 9999999"))
-    assert await store.get("a") == Entry("a", b"1", revision or 0)
+    assert await store.get("a") == StateEntry("a", b"1", revision or 0)
     assert await store.append("log", b"x") == 0
     await store.aclose()
 
@@ -177,7 +177,7 @@ async def test_store_opens_on_a_full_disk_with_the_room_that_it_kept(
     monkeypatch.setattr(file, "_prepare", has_room)
     monkeypatch.setattr(file, "reserve", lambda _path: None)
     again = SqliteStateStore(path)
-    assert await again.get("a") == Entry("a", b"1", revision or 0)
+    assert await again.get("a") == StateEntry("a", b"1", revision or 0)
     await again.aclose()
 
 

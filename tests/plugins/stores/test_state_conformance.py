@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from caraway_core.errors import CarawayError
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 from tests.plugins.stores.adapters import StateHarness
 
 WAIT_S = 5.0
@@ -21,7 +21,7 @@ async def put(store: StateStore, key: str, value: bytes, ttl_s: float | None = N
     return revision
 
 
-async def following(watcher: AsyncIterator[Entry]) -> tuple[str, bytes]:
+async def following(watcher: AsyncIterator[StateEntry]) -> tuple[str, bytes]:
     entry = await asyncio.wait_for(anext(watcher), WAIT_S)
     return entry.key, entry.value
 
@@ -35,7 +35,7 @@ async def test_written_entry_is_read_with_its_revision(state: StateHarness) -> N
     async with state.opened() as store:
         revision = await store.compare_and_set("jobs/1", b"\x00\xff", expected=None)
         assert revision is not None
-        assert await store.get("jobs/1") == Entry("jobs/1", b"\x00\xff", revision)
+        assert await store.get("jobs/1") == StateEntry("jobs/1", b"\x00\xff", revision)
 
 
 async def test_revisions_are_those_of_live_entries(state: StateHarness) -> None:
@@ -171,7 +171,7 @@ async def test_state_survives_reopening(state: StateHarness) -> None:
         await store.append("log", b"record")
     state.clock.now += 10
     async with state.opened() as store:
-        assert await store.scan("") == [Entry("a", b"1", revision)]
+        assert await store.scan("") == [StateEntry("a", b"1", revision)]
         assert await store.append("log", b"next") == 1
         assert await put(store, "a", b"2") > revision
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 from tests.plugins.stores.adapters import StateHarness
 
 KEYS = st.sampled_from(["a", "a/1", "a/2", "a/1/x", "b", "b/é", "ab"])
@@ -45,7 +45,7 @@ class Machine(RuleBasedStateMachine):
 
     def open(self) -> None:
         self.store: StateStore = self.harness.make()
-        self.watcher: AsyncIterator[Entry] = self.store.watch("")
+        self.watcher: AsyncIterator[StateEntry] = self.store.watch("")
         self.watched = {key: kept.value for key, kept in self.live().items()}
 
     def teardown(self) -> None:
@@ -101,7 +101,7 @@ class Machine(RuleBasedStateMachine):
         live = self.live()
         found = self.runner.run(self.store.scan(prefix))
         assert found == [
-            Entry(key, live[key].value, live[key].revision)
+            StateEntry(key, live[key].value, live[key].revision)
             for key in sorted(live)
             if key.startswith(prefix)
         ]
@@ -110,7 +110,7 @@ class Machine(RuleBasedStateMachine):
     def get(self, key: str) -> None:
         kept = self.live().get(key)
         found = self.runner.run(self.store.get(key))
-        assert found == (Entry(key, kept.value, kept.revision) if kept else None)
+        assert found == (StateEntry(key, kept.value, kept.revision) if kept else None)
 
     @rule(log=LOGS, record=st.binary(max_size=20))
     def append(self, log: str, record: bytes) -> None:

@@ -14,7 +14,7 @@ from caraway_core.errors import CarawayError
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_plugins.stores.sqlite import errors as sqlite_errors
 from caraway_scheduler.acceleration.upkeep import upkeep
-from caraway_scheduler.acceleration.versions.head import Head
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import Maker
 from tests.kit.deadlines import eventually
 from tests.kit.disks import BROKEN, FULL, disk_with_room_for, failing_fsync
@@ -224,14 +224,14 @@ async def test_what_does_not_fit_is_refused_and_not_acknowledged(
 async def test_a_process_that_ends_between_the_log_and_the_flip_loses_nothing_it_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    flip, is_cut = Head.flip, False
+    flip, is_cut = CurrentVersion.flip, False
 
-    async def cut(self: Head, *args: Any) -> None:
+    async def cut(self: CurrentVersion, *args: Any) -> None:
         if is_cut:
             raise CarawayError("the process ends here")
         await flip(self, *args)
 
-    monkeypatch.setattr(Head, "flip", cut)
+    monkeypatch.setattr(CurrentVersion, "flip", cut)
     async with running(tmp_path, KEYED) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "a"))

@@ -19,7 +19,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_core.protocols.sources import SourceRequest
 from caraway_plugins.sources.files import LocalFiles
-from caraway_scheduler.catalog.asking import Asking, UnexpectedError
+from caraway_scheduler.catalog.asking import SourceCalls, UnexpectedError
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.panics import Panic
@@ -172,4 +172,4 @@ async def test_whatever_a_source_raises_is_an_error_of_its_dataset(raised: BaseE
     with ThreadPoolExecutor(1) as pool:
         async with asyncio.timeout(5):
             with pytest.raises(UnexpectedError, match="dataset 'broken'"):
-                await Asking._call(pool, ask, request)
+                await SourceCalls._call(pool, ask, request)

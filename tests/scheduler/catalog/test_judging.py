@@ -9,7 +9,7 @@ from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset, View
 from caraway_core.protocols.dispatch import ViewFacts
-from caraway_scheduler.catalog.judging import Judge, Planned
+from caraway_scheduler.catalog.judging import InstalledCatalog, Judge
 from caraway_scheduler.catalog.states import DatasetState, Status, ViewState
 
 GONE = DatasetError("not_found", "dataset 'd': no such file")
@@ -37,12 +37,15 @@ def judged(
     failures.update({TableName(view): text for view, text in (failed or {}).items()})
     views = {view: View(view, "SELECT 1", Path()) for view in (*facts, *failures)}
     known = {TableName(each): state for each, state in (datasets or {}).items()}
-    judge = Judge(Planned(failures, facts), known, views)
+    judge = Judge(InstalledCatalog(failures, facts), known, views)
     return judge.state(View(name, "SELECT 1", Path()))
 
 
 def test_a_view_that_was_never_installed_is_initializing() -> None:
-    assert Judge(Planned(), {}, {}).state(View("v", "SELECT 1", Path())).status == "initializing"
+    assert (
+        Judge(InstalledCatalog(), {}, {}).state(View("v", "SELECT 1", Path())).status
+        == "initializing"
+    )
 
 
 @pytest.mark.parametrize("status", ["initializing", "refreshing"])

@@ -7,14 +7,14 @@ import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, QueryId, TableName, new_query_id
 from caraway_core.protocols.dispatch import BatchStream, Statement
-from caraway_core.tables import Keys, Lookup, StoredTable
+from caraway_core.tables import Keys, LookupColumns, StoredTable
 from caraway_engine.sharing import dealing
 from caraway_engine.stages import Policy
 from tests.kit.clusters import InProcessCluster, in_process_cluster
 from tests.kit.stored import parted
 
 ROWS = pa.table({"id": range(1000), "v": [n * 2 for n in range(1000)], "g": [7, 8] * 500})
-KEYS = Keys(("id",), indexes=(Lookup(("g",)),))
+KEYS = Keys(("id",), indexes=(LookupColumns(("g",)),))
 T = TableName("t")
 EXECUTORS = tuple(ExecutorId(f"e{number}") for number in (1, 2, 3))
 

@@ -9,7 +9,7 @@ import pytest
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.tables import Keys
 from caraway_engine.rows.held import Chunk
-from caraway_engine.stored import Version, Wanted
+from caraway_engine.stored import MissingChunks, StoredVersion
 from tests.kit.clusters import in_process_cluster
 from tests.kit.stored import parted
 
@@ -52,10 +52,10 @@ async def test_what_stands_by_stays_in_memory_unread(
             return None
 
     now_s = [0.0]
-    version = Version(T, spec, 1, clock=lambda: now_s[0])
+    version = StoredVersion(T, spec, 1, clock=lambda: now_s[0])
     version.at(()).load(("[0]",), Chunks())
     now_s[0] = 50.0
-    assert not isinstance(version.share(("[1]",), Chunks()), Wanted)
+    assert not isinstance(version.share(("[1]",), Chunks()), MissingChunks)
     now_s[0] = 100.0
     version.let_go()
 
@@ -63,4 +63,4 @@ async def test_what_stands_by_stays_in_memory_unread(
         def held(self, _chunk: object) -> None:  # type: ignore[override]
             return None
 
-    assert isinstance(version.share(("[0]",), Nothing()), Wanted) is not is_kept
+    assert isinstance(version.share(("[0]",), Nothing()), MissingChunks) is not is_kept

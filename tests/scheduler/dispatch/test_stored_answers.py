@@ -12,7 +12,7 @@ import pytest
 
 from caraway_core.errors import AnswerCutError, ExecutionError, ResultTooLargeError
 from caraway_core.ids import ExecutorId, TableName, new_query_id
-from caraway_core.protocols.dispatch import Progress, Statement
+from caraway_core.protocols.dispatch import Statement, StatementProgress
 from caraway_core.protocols.fleet import Task
 from caraway_core.protocols.storing import answer_schema, in_order, unpack
 from caraway_core.tables import TableSpec
@@ -276,7 +276,7 @@ async def test_progress_is_told_from_the_plan_to_the_last_row(
 async def test_progress_of_a_query_that_failed_is_none(
     tmp_path: Path, tables: dict[str, TableSpec]
 ) -> None:
-    seen: list[Progress | None] = []
+    seen: list[StatementProgress | None] = []
     query_id = new_query_id()
 
     async def fail(_executor_id: ExecutorId, _task: Task) -> None:

@@ -24,7 +24,7 @@ from caraway_scheduler.queries.cache import ResultsCache
 from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Services
 from caraway_serving.access import Keyring
-from caraway_serving.tallies import Tallies
+from caraway_serving.tallies import ApiTallies
 from tests.kit.engine import snapshot
 
 ANY_PORT = Address("127.0.0.1", 0)
@@ -79,7 +79,7 @@ async def serving(
     dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
     assert await dispatch.install(snapshot(tables or {})) == {}
     history = TaskHistory(HistorySettings(), NodeId("here"), lambda: 0)
-    tallies = Tallies()
+    tallies = ApiTallies()
     names = frozenset(map(TableName, writable))
     queries = QueryService(
         dispatch,

@@ -6,7 +6,7 @@ import pytest
 
 from caraway_core.ids import PrincipalId
 from caraway_scheduler.flight import readings
-from caraway_scheduler.flight.readings import Reading, WaitingRoom
+from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
 from caraway_serving import spans
@@ -16,11 +16,13 @@ from tests.scheduler.flight.serving import serving
 MILLION = "SELECT value FROM generate_series(1, 1000000)"
 
 
-def reading(services: Services, sql: str) -> Reading:
-    return Reading(services, QueryRequest(sql, ANONYMOUS, spans.start(None), protocol="flight"))
+def reading(services: Services, sql: str) -> FlightReading:
+    return FlightReading(
+        services, QueryRequest(sql, ANONYMOUS, spans.start(None), protocol="flight")
+    )
 
 
-async def rows(of: Reading | None) -> list[dict[str, Any]]:
+async def rows(of: FlightReading | None) -> list[dict[str, Any]]:
     assert of is not None
     taken = []
     while batches := await of.take():

@@ -10,7 +10,7 @@ import pytest
 from pyarrow import flight
 
 from caraway_core import errors
-from caraway_core.outcomes import Kind
+from caraway_core.outcomes import FailureKind
 from caraway_scheduler.flight import statuses
 from caraway_serving import spans
 from tests.kit.engine import memory
@@ -132,7 +132,7 @@ async def test_request_larger_than_a_body_may_be_is_refused() -> None:
 
 
 def test_every_kind_has_a_status() -> None:
-    assert set(statuses.STATUS) == set(Kind)
+    assert set(statuses.STATUS) == set(FailureKind)
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import CarawayError
-from caraway_core.manifest import Runtime, SecretResolver
-from caraway_core.manifest.runtime import Scheduler
+from caraway_core.manifest import RuntimeSettings, SecretResolver
+from caraway_core.manifest.runtime import SchedulerSettings
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.jobs import places
 
@@ -20,7 +20,7 @@ SECRETS = SecretResolver({"vault": Vault()})
 
 
 def place(location: str | None, **params: str) -> ResultPlace:
-    settings = Runtime(scheduler=Scheduler(location, params))
+    settings = RuntimeSettings(scheduler=SchedulerSettings(location, params))
     return places.place(settings, SECRETS, Path("default"))
 
 
@@ -58,7 +58,7 @@ def test_what_is_wrong_names_the_setting() -> None:
 
 def test_store_of_the_cluster_takes_the_clusters_token() -> None:
     def token(location: str, given: str = "hidden-of-cluster", **params: str) -> str | None:
-        settings = Runtime(scheduler=Scheduler(location, params))
+        settings = RuntimeSettings(scheduler=SchedulerSettings(location, params))
         found = places.place(settings, SECRETS, Path("default"), given)
         assert "hidden" not in repr(found)
         return found.store.options.get("token") if found.store else None

@@ -11,10 +11,10 @@ import pytest
 
 from caraway_core.errors import CarawayError, StateAwayError
 from caraway_core.ids import JobId
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.jobs import codec, states
-from caraway_scheduler.jobs.model import Held, Job
+from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from tests.kit.turns import turn
@@ -57,7 +57,7 @@ async def following(replica: Replica) -> AsyncIterator[Replica]:
             await task
 
 
-async def begin(records: JobRecords, held: Held) -> Held:
+async def begin(records: JobRecords, held: StoredJob) -> StoredJob:
     changed = await records.replace(held, states.began(held.job, making.START, writes=False))
     assert changed is not None
     return changed
@@ -128,7 +128,7 @@ async def test_one_entry_wakes_all_who_wait_for_its_job_and_nobody_else(tmp_path
     of_b = [wait(B) for _ in range(1000)]
     await turn()
     asked.clear()
-    replica.saw(Held(making.job("A"), 1))
+    replica.saw(StoredJob(making.job("A"), 1))
     await asyncio.gather(*of_a)
     assert asked == [A] * 1000
     for task in of_b:
@@ -141,7 +141,7 @@ async def test_one_entry_wakes_all_who_wait_for_its_job_and_nobody_else(tmp_path
 async def test_own_writes_are_there_at_once_and_never_go_back(opened: Opening) -> None:
     async with opened() as store:
         records = JobRecords(store)
-        told: list[Held] = []
+        told: list[StoredJob] = []
         async with following(Replica(store)) as replica:
             replica.subscribe(told.append)
             pending = await records.create(making.job("A"))
@@ -193,18 +193,20 @@ class FragileStore(SqliteStateStore):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, poll_s=POLL_S)
-        self.more: list[Entry] = []
+        self.more: list[StateEntry] = []
         self.during_scan: Callable[[], None] = lambda: None
         self.broken = asyncio.Event()
 
-    async def scan(self, prefix: str) -> list[Entry]:
+    async def scan(self, prefix: str) -> list[StateEntry]:
         if self.is_away:
             raise StateAwayError("state store is away")
         found = [*await super().scan(prefix), *self.more]
         self.during_scan()
         return found
 
-    async def _watch(self, prefix: str, inner: AsyncIterator[Entry]) -> AsyncIterator[Entry]:
+    async def _watch(
+        self, prefix: str, inner: AsyncIterator[StateEntry]
+    ) -> AsyncIterator[StateEntry]:
         while True:
             following = asyncio.ensure_future(anext(inner))
             broken = asyncio.ensure_future(self.broken.wait())
@@ -218,7 +220,7 @@ class FragileStore(SqliteStateStore):
                     each.cancel()
                 await asyncio.gather(following, broken, return_exceptions=True)
 
-    def watch(self, prefix: str) -> AsyncIterator[Entry]:
+    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
         return self._watch(prefix, super().watch(prefix))
 
 
@@ -286,7 +288,7 @@ async def test_an_own_write_that_the_scan_missed_stays(tmp_path: Path) -> None:
     records = JobRecords(store)
     await records.create(making.job("A"))
     replica = Replica(store)
-    written = Held(making.job("B"), 1_000)
+    written = StoredJob(making.job("B"), 1_000)
     # As if it was written after the scan had read the store, and before its answer came.
     store.during_scan = lambda: replica.saw(written)
     async with following(replica):
@@ -298,7 +300,9 @@ async def test_many_jobs_are_read_without_keeping_others_from_their_turn(tmp_pat
     store = FragileStore(tmp_path / "state.db")
     for number in range(2_000):
         job = making.job(f"{number:X}")
-        store.more.append(Entry(f"jobs/public/{job.job_id}", codec.encode_job(job), number + 1))
+        store.more.append(
+            StateEntry(f"jobs/public/{job.job_id}", codec.encode_job(job), number + 1)
+        )
     turns = 0
 
     def start_counting() -> None:

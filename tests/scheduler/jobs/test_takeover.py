@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from caraway_core.errors import QueryCancelledError
-from caraway_scheduler.jobs.model import Held, Job
+from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.owners import DisplacedError
 from tests.kit.deadlines import eventually
 from tests.kit.job_schedulers import ADA, Scheduler, Site, site
@@ -101,7 +101,7 @@ async def test_answer_stays_where_a_job_ends_while_its_owner_takes_another(
         await two.dispatch.began.wait()
         take, has_taken = two.jobs.foreman._take, asyncio.Event()
 
-        async def take_slowly(held: Held) -> None:
+        async def take_slowly(held: StoredJob) -> None:
             await take(held)
             two.dispatch.may_begin.set()
             await two.ended(own.job_id)

@@ -6,7 +6,7 @@ import pytest
 from caraway_core.errors import CarawayError
 from caraway_core.ids import ExecutorId
 from caraway_core.protocols.dispatch import ExecutorStatus
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.membership.registrations import TTL_S, Registrations
 from tests.kit.clocks import Clock
@@ -112,7 +112,7 @@ async def test_entry_of_somebody_else_is_replaced(store: CountingStore, clock: C
     assert revision is not None
     await Registrations(store, "one", "1.0", clock).renew([A])
     entry = await store.get("executors/a")
-    assert isinstance(entry, Entry) and entry.value != b"old"
+    assert isinstance(entry, StateEntry) and entry.value != b"old"
     await store.aclose()
 
 

@@ -33,10 +33,12 @@ class Story:
         return self.tell(events.Heard(self.told, self.now - asked_ago, self.now))
 
     def want(self, version: CatalogVersion) -> tuple[Action, ...]:
-        return self.tell(events.Wanted("here", version, self.now))
+        return self.tell(events.CatalogWanted("here", version, self.now))
 
     def serve(self, version: CatalogVersion, *failures: str) -> tuple[Action, ...]:
-        return self.tell(events.Served(version, frozenset(map(TableName, failures)), self.now))
+        return self.tell(
+            events.CatalogServed(version, frozenset(map(TableName, failures)), self.now)
+        )
 
     def end(
         self,
@@ -176,17 +178,17 @@ def test_silence_is_loss(story: Story) -> None:
 
 def test_failed_call_is_loss_at_once(story: Story) -> None:
     story.make_ready()
-    assert story.tell(events.Lost(A, "the actor died", NOW)) == (
+    assert story.tell(events.ExecutorLost(A, "the actor died", NOW)) == (
         events.Abandon(A, "the actor died"),
     )
     assert not story.may_work
-    assert story.tell(events.Lost(A, "again", NOW)) == ()
-    assert story.tell(events.Lost(ExecutorId("nobody"), "x", NOW)) == ()
+    assert story.tell(events.ExecutorLost(A, "again", NOW)) == ()
+    assert story.tell(events.ExecutorLost(ExecutorId("nobody"), "x", NOW)) == ()
 
 
 def test_lost_executor_that_answers_must_prove_itself_again(story: Story) -> None:
     story.make_ready()
-    story.tell(events.Lost(A, "x", NOW))
+    story.tell(events.ExecutorLost(A, "x", NOW))
     story.now += 1
     assert story.hear(asked_ago=2.0) == (), "the answer is older than the loss"
     assert story.state == "lost"
@@ -198,7 +200,7 @@ def test_lost_executor_that_answers_must_prove_itself_again(story: Story) -> Non
 
 def test_lost_executor_is_listed_for_a_while(story: Story) -> None:
     story.make_ready()
-    story.tell(events.Lost(A, "x", NOW))
+    story.tell(events.ExecutorLost(A, "x", NOW))
     story.now += state.LISTED_FOR_S - 1
     assert story.tell(events.Passed(story.now)) == ()
     story.now += 1
@@ -284,7 +286,7 @@ def test_table_that_fails_only_there_holds_no_executor_up_if_no_other_may_work(
     story.serve(V1)
     story.hear()
     report, *others = story.end("install", version=V1, failures={"t": "no such file"})
-    assert report == events.Report(V1, {TableName("t"): "no such file"})
+    assert report == events.ReportFailedTables(V1, {TableName("t"): "no such file"})
     assert others == [Take("probe", A, "one")]
     story.end("probe")
     assert story.state == "ready" and story.may_work

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from caraway_serving.failures import ErrorShapes
-from caraway_serving.gates.limiting import Limiting
+from caraway_serving.gates.limiting import LimitGate
 from caraway_serving.limits import TokenBucket
 from tests.kit.clocks import Clock
 from tests.kit.runtime import Running, running
@@ -103,7 +103,7 @@ async def test_answer_that_has_begun_is_broken_off(tmp_path: Path) -> None:
                 ended.set()
 
         runtime.services.limits.request_timeout_s = 0.01
-        gate = Limiting(streams, runtime.services.limits, runtime.services.tallies, ErrorShapes())
+        gate = LimitGate(streams, runtime.services.limits, runtime.services.tallies, ErrorShapes())
         sent: list[str] = []
 
         async def send(message: object) -> None:
@@ -124,7 +124,7 @@ async def test_timeout_of_the_route_itself_passes(tmp_path: Path) -> None:
             raise TimeoutError("its own")
 
         runtime.services.limits.request_timeout_s = 10
-        gate = Limiting(fails, runtime.services.limits, runtime.services.tallies, ErrorShapes())
+        gate = LimitGate(fails, runtime.services.limits, runtime.services.tallies, ErrorShapes())
         async with httpx.AsyncClient(transport=httpx.ASGITransport(gate)) as client:
             with pytest.raises(TimeoutError, match="its own"):
                 await client.get("http://test/v1/sql")

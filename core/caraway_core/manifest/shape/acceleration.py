@@ -67,7 +67,7 @@ Columns = Annotated[Text, AfterValidator(_check_columns)]
 SortBy = Annotated[list[Columns], BeforeValidator(_columns_list)]
 
 
-class Acceleration(Section):
+class AccelerationSection(Section):
     enabled: bool = True
     engine: Literal["arrow", "file", "cayenne", "duckdb", "sqlite", "postgres", "turso"] | None = (
         None

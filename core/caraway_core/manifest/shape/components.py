@@ -4,11 +4,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from caraway_core.manifest.shape.acceleration import Acceleration
+from caraway_core.manifest.shape.acceleration import AccelerationSection
 from caraway_core.manifest.shape.base import Anything, Section, Text, TextList, Texts, Written
 
 
-class Catalog(Section):
+class CatalogSection(Section):
     from_: Text = Field(alias="from")
     name: Text
     description: str | None = None
@@ -17,7 +17,7 @@ class Catalog(Section):
     dataset_params: Texts = Field(default_factory=dict)
     params: Texts = Field(default_factory=dict)
     metadata: Anything = Field(default_factory=dict)
-    acceleration: Acceleration | None = None
+    acceleration: AccelerationSection | None = None
     depends_on: TextList = Field([], alias="dependsOn")
 
 
@@ -68,7 +68,7 @@ class WorkerModel(Section):
     order: int | None = None
 
 
-class Worker(Section):
+class WorkerSection(Section):
     name: Text
     type: Text | None = None
     description: str | None = None

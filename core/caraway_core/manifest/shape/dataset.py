@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from caraway_core.manifest import column_types, names, unsupported
-from caraway_core.manifest.shape.acceleration import Acceleration
+from caraway_core.manifest.shape.acceleration import AccelerationSection
 from caraway_core.manifest.shape.base import (
     Anything,
     Count,
@@ -52,7 +52,7 @@ class ColumnFullTextSearch(Section):
     row_id: TextList = Field(default_factory=list)
 
 
-class Column(Section):
+class ColumnSection(Section):
     name: Annotated[Written, Field(min_length=1)]
     type: Annotated[str, AfterValidator(_check_type)] | None = None
     description: str | None = None
@@ -77,14 +77,14 @@ class Replication(Section):
     enabled: bool = False
 
 
-class Dataset(Section):
+class DatasetSection(Section):
     from_: Annotated[Text, AfterValidator(_check_origin)] = Field(alias="from")
     name: TableName
     description: str | None = None
     metadata: Anything = Field(default_factory=dict)
     access: Access = "read"
     params: Texts = Field(default_factory=dict)
-    columns: list[Column] = Field(default_factory=list)
+    columns: list[ColumnSection] = Field(default_factory=list)
     time_column: Text | None = None
     time_format: (
         Literal["timestamp", "timestamptz", "unix_seconds", "unix_millis", "ISO8601", "date"] | None
@@ -100,13 +100,13 @@ class Dataset(Section):
     full_text_search: FullTextSearch | None = None
     depends_on: TextList = Field([], alias="dependsOn")
     replication: Replication | None = None
-    acceleration: Acceleration | None = None
+    acceleration: AccelerationSection | None = None
 
 
-class View(Section):
+class ViewSection(Section):
     name: TableName
     description: str | None = None
     sql: Text | None = None
     sql_ref: Text | None = None
     metadata: Anything = Field(default_factory=dict)
-    acceleration: Acceleration | None = None
+    acceleration: AccelerationSection | None = None

@@ -33,7 +33,7 @@ def checked_location(text: str) -> str:
     return text
 
 
-class ApiKey(Section):
+class ApiKeySection(Section):
     enabled: bool = True
     keys: list[Written] = Field(default_factory=list)
 
@@ -52,13 +52,13 @@ class Oidc(Section):
     claims: OidcClaims | None = None
 
 
-class Auth(Section):
-    api_key_dashed: ApiKey | None = Field(None, alias="api-key")
-    api_key: ApiKey | None = None
+class AuthSection(Section):
+    api_key_dashed: ApiKeySection | None = Field(None, alias="api-key")
+    api_key: ApiKeySection | None = None
     oidc: Oidc | None = None
 
 
-class Tls(Section):
+class TlsSection(Section):
     enabled: bool = True
     certificate_file: Text | None = None
     certificate: Text | None = None
@@ -68,12 +68,12 @@ class Tls(Section):
     client_auth_ca_file: Text | None = None
 
 
-class Cors(Section):
+class CorsSection(Section):
     enabled: bool = False
     allowed_origins: TextList = Field(default_factory=lambda: ["*"])
 
 
-class TaskHistory(Section):
+class TaskHistorySection(Section):
     enabled: bool = True
     captured_output: Literal["none", "truncated"] = "none"
     captured_plan: Literal["none", "explain", "explain analyze"] = "none"
@@ -91,13 +91,13 @@ class Cache(Section):
     hashing_algorithm: HashingAlgorithm = "xxh3"
 
 
-class SqlResultsCache(Cache):
+class SqlResultsCacheSection(Cache):
     cache_key_type: Literal["plan", "sql"] = "plan"
     encoding: Literal["none", "zstd"] = "none"
     stale_while_revalidate_ttl_s: Duration = Field(0.0, alias="stale_while_revalidate_ttl")
 
 
-class ResultsCache(Section):
+class ResultsCacheSection(Section):
     enabled: bool = True
     cache_max_size: Size = 128 * MIB
     item_ttl: Duration = 1.0
@@ -106,20 +106,20 @@ class ResultsCache(Section):
     cache_key_type: Literal["plan", "sql"] = "plan"
 
 
-class Caching(Section):
-    sql_results: SqlResultsCache | None = None
+class CachingSection(Section):
+    sql_results: SqlResultsCacheSection | None = None
     search_results: Cache | None = None
     embeddings: Cache | None = None
 
 
-class Distribution(Section):
+class DistributionSection(Section):
     small_table_bytes: Size = Field(16 * MIB, alias="small_table_size")
     broadcast_bytes: Size = Field(16 * MIB, alias="broadcast_size")
     gather_bytes: Size = Field(16 * MIB, alias="gather_size")
     partition_bytes: Annotated[Size, Field(ge=MIB)] = Field(128 * MIB, alias="partition_size")
 
 
-class Query(Section):
+class QuerySection(Section):
     memory_limit_bytes: MemorySize | None = Field(None, alias="memory_limit")
     max_concurrent_queries: CountOrNone | None = None
     max_queued_queries: CountOrNone = 1000
@@ -130,10 +130,10 @@ class Query(Section):
     spill_compression: Literal["zstd", "lz4_frame", "uncompressed"] = "zstd"
     temp_directory: Text | None = None
     consistency: Literal["strong", "eventual"] = "strong"
-    distribution: Distribution | None = None
+    distribution: DistributionSection | None = None
 
 
-class Scheduler(Section):
+class SchedulerSection(Section):
     state_location: Annotated[Text, AfterValidator(checked_location)] | None = None
     params: Texts = Field(default_factory=dict)
     partition_assignment_interval: PositiveDuration = 30.0
@@ -142,7 +142,7 @@ class Scheduler(Section):
     partition_discovery_timeout: PositiveDuration = 60.0
 
 
-class Jobs(Section):
+class JobsSection(Section):
     max_concurrent: Count | None = None
     max_queued: CountOrNone = 10_000
     retention_s: PositiveDuration = Field(12 * 3600.0, alias="retention")
@@ -152,14 +152,14 @@ class Cpu(Section):
     cores: Count | None = None
 
 
-class Flight(Section):
+class FlightSection(Section):
     max_message_size_bytes: Annotated[Size, Field(ge=1024, lt=2**31)] = Field(
         16 * MIB, alias="max_message_size"
     )
     do_put_rate_limit_enabled: bool = True
 
 
-class Http(Section):
+class HttpSection(Section):
     max_body_size_bytes: Annotated[Size, Field(ge=1024)] = Field(128 * MIB, alias="max_body_size")
     max_body_memory_bytes: Annotated[Size, Field(ge=1024)] = Field(
         256 * MIB, alias="max_body_memory"
@@ -167,11 +167,11 @@ class Http(Section):
     max_connections: Count = 4096
 
 
-class Mcp(Section):
+class McpSection(Section):
     allowed_hosts: TextList = Field(default_factory=list)
 
 
-class OtelExporter(Section):
+class OtelExporterSection(Section):
     enabled: bool = True
     endpoint: Text | None = None
     push_interval_s: PositiveDuration = Field(60.0, alias="push_interval")
@@ -179,14 +179,14 @@ class OtelExporter(Section):
     metrics: TextList = Field(default_factory=list)
 
 
-class Telemetry(Section):
+class TelemetrySection(Section):
     enabled: bool = True
     metric_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_:]*$")] = ""
     properties: Texts = Field(default_factory=dict)
-    otel_exporter: OtelExporter | None = None
+    otel_exporter: OtelExporterSection | None = None
 
 
-class Functions(Section):
+class FunctionsSection(Section):
     enabled: bool = False
 
 
@@ -194,14 +194,14 @@ def _output_level(value: object) -> object:
     return value.lower() if isinstance(value, str) else value
 
 
-class Runtime(Section):
-    auth: Auth | None = None
-    tls: Tls | None = None
-    cors: Cors | None = None
-    task_history: TaskHistory | None = None
-    caching: Caching | None = None
-    results_cache: ResultsCache | None = None
-    query: Query | None = None
+class RuntimeSection(Section):
+    auth: AuthSection | None = None
+    tls: TlsSection | None = None
+    cors: CorsSection | None = None
+    task_history: TaskHistorySection | None = None
+    caching: CachingSection | None = None
+    results_cache: ResultsCacheSection | None = None
+    query: QuerySection | None = None
     cpu: Cpu | None = None
     dataset_load_parallelism: Count | None = None
     shutdown_timeout_s: Duration = Field(30.0, alias="shutdown_timeout")
@@ -211,12 +211,12 @@ class Runtime(Section):
     ] = None
     params: Texts = Field(default_factory=dict)
     source_rate_control: Anything | None = None
-    flight: Flight | None = None
-    http: Http | None = None
-    mcp: Mcp | None = None
-    telemetry: Telemetry | None = None
+    flight: FlightSection | None = None
+    http: HttpSection | None = None
+    mcp: McpSection | None = None
+    telemetry: TelemetrySection | None = None
     metrics: list[Anything] | Anything | None = None
-    functions: Functions | None = None
+    functions: FunctionsSection | None = None
     policy: Anything | None = None
-    scheduler: Scheduler | None = None
-    jobs: Jobs | None = None
+    scheduler: SchedulerSection | None = None
+    jobs: JobsSection | None = None

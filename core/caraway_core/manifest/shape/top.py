@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from caraway_core.manifest import unsupported
 from caraway_core.manifest.shape.base import Anything, Section, Text, Texts, Written
 from caraway_core.manifest.shape.components import (
-    Catalog,
+    CatalogSection,
     Embedding,
     Evaluation,
     Function,
@@ -16,10 +16,10 @@ from caraway_core.manifest.shape.components import (
     Reranker,
     SearchEngine,
     Tool,
-    Worker,
+    WorkerSection,
 )
-from caraway_core.manifest.shape.dataset import Dataset, View
-from caraway_core.manifest.shape.runtime import Runtime, checked_location
+from caraway_core.manifest.shape.dataset import DatasetSection, ViewSection
+from caraway_core.manifest.shape.runtime import RuntimeSection, checked_location
 
 ALL_STORES = "secrets"
 
@@ -40,7 +40,7 @@ def _check_store_name(text: str) -> str:
     return text
 
 
-class SecretStore(Section):
+class SecretStoreSection(Section):
     from_: Annotated[Text, AfterValidator(_check_store)] = Field(alias="from")
     name: Annotated[Written, AfterValidator(_check_store_name)]
     description: str | None = None
@@ -53,7 +53,7 @@ class Management(Section):
     params: Texts = Field(default_factory=dict)
 
 
-class Snapshots(Section):
+class SnapshotsSection(Section):
     enabled: bool = True
     location: Annotated[Text, AfterValidator(checked_location)] | None = None
     bootstrap_on_failure_behavior: Literal["warn", "retry", "fallback"] = "warn"
@@ -64,15 +64,15 @@ Components = list[dict[str, Any]]
 """Checked one by one, as each may come from a file of its own."""
 
 
-class Manifest(Section):
+class ManifestSection(Section):
     version: Literal["v1", "v1beta1", "v2"] = "v2"
     kind: Literal["Caraway", "Spicepod"] = "Caraway"
     name: Annotated[Written, Field(min_length=1)]
-    runtime: Runtime | None = None
+    runtime: RuntimeSection | None = None
     management: Management | None = None
-    snapshots: Snapshots | None = None
+    snapshots: SnapshotsSection | None = None
     extensions: dict[str, Anything] = Field(default_factory=dict)
-    secrets: list[SecretStore] | None = None
+    secrets: list[SecretStoreSection] | None = None
     metadata: Anything = Field(default_factory=dict)
     catalogs: Components = Field(default_factory=list)
     datasets: Components = Field(default_factory=list)
@@ -89,15 +89,15 @@ class Manifest(Section):
 
 
 COMPONENTS: dict[str, type[Section]] = {
-    "catalogs": Catalog,
-    "datasets": Dataset,
-    "views": View,
+    "catalogs": CatalogSection,
+    "datasets": DatasetSection,
+    "views": ViewSection,
     "models": Model,
     "embeddings": Embedding,
     "rerankers": Reranker,
     "search_engines": SearchEngine,
     "tools": Tool,
-    "workers": Worker,
+    "workers": WorkerSection,
     "functions": Function,
     "evals": Evaluation,
 }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from caraway_core.errors import DatasetError, DatasetErrorType
-from caraway_plugins.changes.kafka.settings import Settings
+from caraway_plugins.changes.kafka.settings import KafkaSettings
 
 logger = logging.getLogger(__name__)
 _ASK_S = 10.0
@@ -45,7 +45,7 @@ class Event:
 class Topic:
     """Reads a topic from given offsets on, all its partitions, also those that are added."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: KafkaSettings) -> None:
         """Raises DatasetError if the settings are refused."""
         self._settings = settings
         self._failure: KafkaError | None = None

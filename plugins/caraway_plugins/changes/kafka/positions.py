@@ -8,7 +8,7 @@ from caraway_core.protocols.change_sources import PositionLostError
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class KafkaPosition:
     """The next offset of each partition that anything was read from."""
 
     topic: str
@@ -20,7 +20,7 @@ class Position:
         return json.dumps({"topic": self.topic, "offsets": offsets}, separators=(",", ":"))
 
 
-def read(text: str, topic: str) -> Position:
+def read(text: str, topic: str) -> KafkaPosition:
     """Read what `Position.text` wrote.
 
     Raises:
@@ -29,7 +29,7 @@ def read(text: str, topic: str) -> Position:
     try:
         content = json.loads(text)
         of, offsets = content["topic"], content["offsets"]
-        position = Position(of, {int(number): int(at) for number, at in offsets.items()})
+        position = KafkaPosition(of, {int(number): int(at) for number, at in offsets.items()})
     except (ValueError, KeyError, TypeError, AttributeError) as exc:
         raise PositionLostError("the position of the dataset is not one of Kafka") from exc
     if of != topic:

@@ -14,7 +14,7 @@ _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class KafkaSettings:
     """What a dataset says; `client` may hold a password, so it is never printed.
 
     Offsets are told to the group only where `tells_group`: the dataset keeps its own.
@@ -26,7 +26,7 @@ class Settings:
     client: Mapping[str, Any] = field(repr=False)
 
 
-def settings_of(request: ChangeRequest) -> Settings:
+def settings_of(request: ChangeRequest) -> KafkaSettings:
     """Read the path and the params of a dataset.
 
     Raises:
@@ -60,7 +60,7 @@ def settings_of(request: ChangeRequest) -> Settings:
         **_security(known),
     }
     # `form` was one of the two just now.
-    return Settings(request.path, form, group is not None, client)  # type: ignore[arg-type]
+    return KafkaSettings(request.path, form, group is not None, client)  # type: ignore[arg-type]
 
 
 def _security(known: params.Params) -> dict[str, Any]:

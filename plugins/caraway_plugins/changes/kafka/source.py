@@ -12,13 +12,13 @@ from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
 from caraway_plugins.changes import decoding, registry
 from caraway_plugins.changes.kafka import positions
 from caraway_plugins.changes.kafka.consuming import Event, Topic
-from caraway_plugins.changes.kafka.positions import Position
+from caraway_plugins.changes.kafka.positions import KafkaPosition
 from caraway_plugins.changes.kafka.settings import settings_of
 from caraway_plugins.changes.target import BadChangesError, ChangeTarget, RegistryAwayError
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class KafkaLimits:
     """How much is taken at once, and how often new partitions are looked for."""
 
     batch_events: int = 5_000
@@ -33,9 +33,9 @@ class KafkaChanges:
         DatasetError: the dataset's path, params or columns are wrong.
     """
 
-    def __init__(self, request: ChangeRequest, limits: Limits | None = None) -> None:
+    def __init__(self, request: ChangeRequest, limits: KafkaLimits | None = None) -> None:
         self._settings = settings_of(request)
-        self._limits = limits or Limits()
+        self._limits = limits or KafkaLimits()
         if not request.declared:
             raise DatasetError("schema", "a topic does not say its columns; declare 'columns'")
         try:
@@ -83,7 +83,7 @@ class KafkaChanges:
                     offsets |= _after(events[: read.taken])
                     changes = _emptied(read.changes, self._target) if is_first else read.changes
                     is_first = False
-                    yield SourceBatch(changes, Position(name, dict(offsets)).text())
+                    yield SourceBatch(changes, KafkaPosition(name, dict(offsets)).text())
                 if read.error is not None:
                     raise read.error
         finally:

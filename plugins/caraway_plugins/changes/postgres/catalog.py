@@ -10,7 +10,7 @@ import pyarrow as pa
 from caraway_core import registry
 from caraway_core.errors import DatasetError
 from caraway_plugins.changes.postgres import types
-from caraway_plugins.changes.postgres.connecting import Place, mapped
+from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
 
 _TABLE = """
 SELECT c.oid, c.relreplident::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -61,7 +61,7 @@ class Table:
     every column of the table is in the dataset, and a new one is a change of its schema.
     """
 
-    place: Place
+    place: ReplicatedTable
     oid: int
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...]
@@ -82,7 +82,7 @@ class Table:
 
 def look(
     connection: Any,
-    place: Place,
+    place: ReplicatedTable,
     declared: Sequence[pa.Field],
     primary_key: tuple[str, ...] | None,
 ) -> Table:
@@ -109,7 +109,7 @@ def look(
     return Table(place, oid, chosen, key, identity == "f", not declared)
 
 
-def system(connection: Any, place: Place) -> str:
+def system(connection: Any, place: ReplicatedTable) -> str:
     """Name the history that places in the log are of: another server has another one."""
     with mapped(place), connection.cursor() as cursor:
         cursor.execute(_SYSTEM)
@@ -128,7 +128,7 @@ def _column(row: Sequence[Any]) -> TableColumn:
 
 
 def _chosen(
-    place: Place, columns: Sequence[TableColumn], declared: Sequence[pa.Field]
+    place: ReplicatedTable, columns: Sequence[TableColumn], declared: Sequence[pa.Field]
 ) -> tuple[TableColumn, ...]:
     known: Mapping[str, TableColumn] = {column.name: column for column in columns}
     for wanted in declared:
@@ -142,7 +142,7 @@ def _chosen(
 
 
 def _key(
-    place: Place,
+    place: ReplicatedTable,
     identity: str,
     found: tuple[str, ...],
     declared: tuple[str, ...],

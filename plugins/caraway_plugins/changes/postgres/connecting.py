@@ -29,7 +29,7 @@ _SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ReplicatedTable:
     """A table, and how to reach it; `login` holds the password, so it is never printed."""
 
     schema: str
@@ -43,7 +43,7 @@ class Place:
         return f"table '{self.schema}.{self.table}'"
 
 
-def place_of(request: ChangeRequest) -> Place:
+def place_of(request: ChangeRequest) -> ReplicatedTable:
     """Read what a dataset says about its table.
 
     Raises:
@@ -58,7 +58,7 @@ def place_of(request: ChangeRequest) -> Place:
             "invalid", f"'{request.path}' names no table; write 'postgres:schema.table'"
         )
     own = _own_name(request.name)
-    return Place(
+    return ReplicatedTable(
         schema,
         table,
         known.text("pg_replication_slot") or own,
@@ -67,7 +67,7 @@ def place_of(request: ChangeRequest) -> Place:
     )
 
 
-def connect(place: Place) -> Any:
+def connect(place: ReplicatedTable) -> Any:
     """Connect for statements, each its own transaction.
 
     Raises:
@@ -79,7 +79,7 @@ def connect(place: Place) -> Any:
         return connection
 
 
-def connect_for_replication(place: Place) -> Any:
+def connect_for_replication(place: ReplicatedTable) -> Any:
     """Connect as a follower of the write-ahead log.
 
     Raises:
@@ -102,7 +102,7 @@ def close(connection: Any) -> None:
 
 
 @contextmanager
-def mapped(place: Place) -> Iterator[None]:
+def mapped(place: ReplicatedTable) -> Iterator[None]:
     """Turn errors of the driver into ours.
 
     Raises:

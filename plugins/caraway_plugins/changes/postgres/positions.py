@@ -9,7 +9,7 @@ from caraway_core.protocols.change_sources import PositionLostError
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PostgresPosition:
     """All that ended before `lsn` is taken, and `taken` changes of the transaction `open_lsn`.
 
     `generation` names the snapshot that the rows began with, and `columns` what they are made of.
@@ -41,7 +41,7 @@ class Position:
         return hashlib.blake2b(self.generation.encode(), digest_size=SOURCE_BYTES).digest()
 
 
-def read(text: str) -> Position:
+def read(text: str) -> PostgresPosition:
     """Read what `Position.text` wrote.
 
     Raises:
@@ -49,7 +49,7 @@ def read(text: str) -> Position:
     """
     try:
         content = json.loads(text)
-        return Position(
+        return PostgresPosition(
             content["generation"],
             content["columns"],
             lsn(content["lsn"]),

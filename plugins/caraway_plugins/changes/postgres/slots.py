@@ -10,8 +10,8 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import PositionLostError
 from caraway_plugins.changes.postgres import catalog, positions
 from caraway_plugins.changes.postgres.catalog import Table
-from caraway_plugins.changes.postgres.connecting import Place, mapped
-from caraway_plugins.changes.postgres.positions import Position
+from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
+from caraway_plugins.changes.postgres.positions import PostgresPosition
 
 _SLOT = """
 SELECT plugin, database = current_database(), active, to_jsonb(s) ->> 'wal_status',
@@ -35,10 +35,10 @@ class Snapshot:
     """All rows as they were at one place of the log; `name` is how transactions look at it."""
 
     name: str
-    at: Position
+    at: PostgresPosition
 
 
-def publish(connection: Any, place: Place) -> None:
+def publish(connection: Any, place: ReplicatedTable) -> None:
     """See to it that changes of the table are published.
 
     Raises:
@@ -59,7 +59,7 @@ def publish(connection: Any, place: Place) -> None:
         raise DatasetError(exc.type, f"{exc.message}; have an administrator run: {said}") from exc
 
 
-def is_published(connection: Any, place: Place) -> bool:
+def is_published(connection: Any, place: ReplicatedTable) -> bool:
     """Whether the publication is there.
 
     Raises:
@@ -102,11 +102,11 @@ def begin(connection: Any, replication: Any, table: Table) -> Snapshot:
             cursor.create_replication_slot(place.slot, output_plugin="pgoutput")
             _, lsn, snapshot, _ = cursor.fetchone()
     generation = f"{history}/{table.oid}/{lsn}"
-    at = Position(generation, table.shape, positions.lsn(lsn), is_loading=True)
+    at = PostgresPosition(generation, table.shape, positions.lsn(lsn), is_loading=True)
     return Snapshot(snapshot, at)
 
 
-def check(connection: Any, table: Table, at: Position) -> None:
+def check(connection: Any, table: Table, at: PostgresPosition) -> None:
     """Check that the slot holds everything after a position.
 
     Raises:
@@ -148,7 +148,7 @@ def check_table(connection: Any, table: Table) -> None:
     is_published(connection, place)
 
 
-def _free(connection: Any, place: Place) -> tuple[str | None, str | None] | None:
+def _free(connection: Any, place: ReplicatedTable) -> tuple[str | None, str | None] | None:
     """Wait until nobody uses the slot; return its state and how far it is, None: there is none.
 
     Raises:
@@ -179,7 +179,7 @@ def _free(connection: Any, place: Place) -> tuple[str | None, str | None] | None
         time.sleep(_LOOK_S)
 
 
-def _check_log(connection: Any, place: Place) -> None:
+def _check_log(connection: Any, place: ReplicatedTable) -> None:
     with mapped(place), connection.cursor() as cursor:
         cursor.execute("SHOW wal_level")
         (level,) = cursor.fetchone()
@@ -190,5 +190,5 @@ def _check_log(connection: Any, place: Place) -> None:
         )
 
 
-def _lost(place: Place, why: str) -> PositionLostError:
+def _lost(place: ReplicatedTable, why: str) -> PositionLostError:
     return PositionLostError(f"{place.title}: {why}, so changes are missing; it is loaded anew")

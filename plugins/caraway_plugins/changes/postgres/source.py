@@ -20,9 +20,9 @@ from caraway_plugins.changes.postgres import (
 )
 from caraway_plugins.changes.postgres.catalog import Table
 from caraway_plugins.changes.postgres.collecting import Collector, Key
-from caraway_plugins.changes.postgres.positions import Position
+from caraway_plugins.changes.postgres.positions import PostgresPosition
 from caraway_plugins.changes.postgres.reading import Values
-from caraway_plugins.changes.postgres.streaming import Limits, Stream
+from caraway_plugins.changes.postgres.streaming import Stream, StreamLimits
 
 
 class PostgresChanges:
@@ -32,9 +32,9 @@ class PostgresChanges:
         DatasetError: the dataset's path or params are wrong.
     """
 
-    def __init__(self, request: ChangeRequest, limits: Limits | None = None) -> None:
+    def __init__(self, request: ChangeRequest, limits: StreamLimits | None = None) -> None:
         self._request = request
-        self._limits = limits or Limits()
+        self._limits = limits or StreamLimits()
         self._place = connecting.place_of(request)
         self._stream: Stream | None = None
 
@@ -71,7 +71,7 @@ class PostgresChanges:
         """There is nothing to do: connections end with the iteration that they serve."""
 
     async def _following(
-        self, stream: Stream, plain: Any, table: Table, at: Position
+        self, stream: Stream, plain: Any, table: Table, at: PostgresPosition
     ) -> AsyncGenerator[SourceBatch, None]:
         def fetch(keys: Sequence[Key]) -> Mapping[Key, Values]:
             return reading.present(plain, table, keys)
@@ -147,7 +147,7 @@ def _next(pages: Iterator[Sequence[Values]]) -> Sequence[Values] | None:
     return next(pages, None)
 
 
-def _loaded(table: Table, rows: Sequence[Values], at: Position, number: int) -> Changes:
+def _loaded(table: Table, rows: Sequence[Values], at: PostgresPosition, number: int) -> Changes:
     ops = [int(Op.UPSERT)] * len(rows)
     received = len(rows)
     if number == 0:

@@ -10,14 +10,14 @@ from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import SourceBatch
 from caraway_plugins.changes.postgres import pgoutput, positions
 from caraway_plugins.changes.postgres.collecting import Collector, Fetch
-from caraway_plugins.changes.postgres.connecting import Place, mapped
-from caraway_plugins.changes.postgres.positions import Position
+from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
+from caraway_plugins.changes.postgres.positions import PostgresPosition
 
 _ROWS_PER_TURN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class StreamLimits:
     """How much is taken at once, and how often what.
 
     A batch is closed at the first end of a transaction beyond `batch_rows`. A transaction of more
@@ -37,11 +37,11 @@ class Stream:
 
     def __init__(
         self,
-        place: Place,
+        place: ReplicatedTable,
         connection: Any,
         collector: Collector,
-        at: Position,
-        limits: Limits,
+        at: PostgresPosition,
+        limits: StreamLimits,
     ) -> None:
         self._place = place
         self._limits = limits

@@ -12,7 +12,7 @@ from caraway_core import registry
 from caraway_core.errors import DatasetError
 from caraway_core.tables import RemoteColumn, RemoteSplit
 from caraway_plugins.changes.postgres import types
-from caraway_plugins.changes.postgres.connecting import Place, mapped
+from caraway_plugins.changes.postgres.connecting import ReplicatedTable, mapped
 
 _TABLE = """
 SELECT c.oid, pg_table_size(c.oid), current_setting('server_encoding')
@@ -77,7 +77,7 @@ class FoundTable:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def look(connection: Any, place: Place, declared: Sequence[pa.Field]) -> FoundTable:
+def look(connection: Any, place: ReplicatedTable, declared: Sequence[pa.Field]) -> FoundTable:
     """Look a table or view up.
 
     Raises:
@@ -118,7 +118,7 @@ def _column(row: Sequence[Any], is_unicode: bool) -> RemoteColumn:
 
 
 def _chosen(
-    place: Place, columns: Sequence[RemoteColumn], declared: Sequence[pa.Field]
+    place: ReplicatedTable, columns: Sequence[RemoteColumn], declared: Sequence[pa.Field]
 ) -> tuple[RemoteColumn, ...]:
     known: Mapping[str, RemoteColumn] = {column.name: column for column in columns}
     for wanted in declared:

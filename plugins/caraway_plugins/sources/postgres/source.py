@@ -54,7 +54,7 @@ class PostgresSource:
         return _look(request)[1].shape
 
 
-def _look(request: SourceRequest) -> tuple[connecting.Place, catalog.FoundTable]:
+def _look(request: SourceRequest) -> tuple[connecting.ReplicatedTable, catalog.FoundTable]:
     place = connecting.place_of(
         ChangeRequest(request.name, request.connector, request.path, request.params)
     )

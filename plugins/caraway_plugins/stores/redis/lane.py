@@ -45,7 +45,7 @@ class _Batch:
     sent: int = 0
 
 
-class Lane:
+class RedisLane:
     """Runs calls in the order of arrival.
 
     While the server is away calls are tried again for GIVE_UP_S; a write that was done but not

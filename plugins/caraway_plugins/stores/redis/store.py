@@ -12,11 +12,11 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from caraway_core.errors import CarawayError, StateAwayError
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.redis import address, durability, errors
 from caraway_plugins.stores.redis.address import ServerAddress
-from caraway_plugins.stores.redis.lane import Lane
-from caraway_plugins.stores.watching import Beginnings, Page, Watcher
+from caraway_plugins.stores.redis.lane import RedisLane
+from caraway_plugins.stores.watching import Beginnings, ChangePage, StateWatcher
 
 logger = logging.getLogger(__name__)
 
@@ -44,10 +44,10 @@ class RedisStateStore:
         self._address = address.parse(url)
         self._poll_s = poll_s
         self._client = _connect(self._address)
-        self._writes = Lane(self._client, self._address, clock)
-        self._reads = Lane(self._client, self._address, clock)
+        self._writes = RedisLane(self._client, self._address, clock)
+        self._reads = RedisLane(self._client, self._address, clock)
         # Weak: a watcher that nobody iterates any more needs no waking.
-        self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+        self._watchers: weakref.WeakSet[StateWatcher] = weakref.WeakSet()
         self._begun = Beginnings()
 
     async def check(self) -> Sequence[str]:
@@ -69,11 +69,11 @@ class RedisStateStore:
         except (RedisError, OSError) as exc:
             raise errors.explained(self._address.name, exc) from exc
 
-    async def get(self, key: str) -> Entry | None:
+    async def get(self, key: str) -> StateEntry | None:
         """Return the live entry of the key."""
         await self._begun.wait()
         answer = await self._reads.run("get", key)
-        return Entry(key, answer[0], answer[1]) if answer else None
+        return StateEntry(key, answer[0], answer[1]) if answer else None
 
     async def revisions(self, keys: Sequence[str]) -> Sequence[int]:
         """Return the revision of each key's live entry, 0 where there is none."""
@@ -81,7 +81,7 @@ class RedisStateStore:
         found: Sequence[int] = await self._reads.run("revisions", *keys)
         return found
 
-    async def scan(self, prefix: str) -> Sequence[Entry]:
+    async def scan(self, prefix: str) -> Sequence[StateEntry]:
         """Return the live entries under the prefix, in key order."""
         await self._begun.wait()
         return [_entry(row) for row in await self._reads.run("scan", prefix, _end_of(prefix))]
@@ -120,7 +120,7 @@ class RedisStateStore:
         records: Sequence[bytes] = await self._reads.run("read_log", log, start, start + limit - 1)
         return records
 
-    def watch(self, prefix: str) -> AsyncIterator[Entry]:
+    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
         """Yield what is written from this call on, also through other stores, and what expires.
 
         Goes by revisions, so that nothing is missed while the server is away.
@@ -131,7 +131,9 @@ class RedisStateStore:
         """
         # In the queue of writes: what the caller writes after this call comes after it there.
         start = self._writes.submit("revision")
-        watcher = Watcher(prefix, lambda: self._writes.outcome(start), self._changes, self._poll_s)
+        watcher = StateWatcher(
+            prefix, lambda: self._writes.outcome(start), self._changes, self._poll_s
+        )
         self._watchers.add(watcher)
         self._begun.add(lambda: self._writes.outcome(start))
         return watcher
@@ -143,7 +145,7 @@ class RedisStateStore:
         self._wake()
         await self._client.aclose(close_connection_pool=True)
 
-    async def _changes(self, prefix: str, after: int) -> Page:
+    async def _changes(self, prefix: str, after: int) -> ChangePage:
         while True:
             try:
                 answer = await self._reads.run("changes", prefix, after, _PAGE_ENTRIES)
@@ -153,7 +155,7 @@ class RedisStateStore:
                                extra={"prefix": prefix, "reason": exc.message})  # fmt: skip
             else:
                 upto, forgotten, rows = answer
-                return Page([_entry(row) for row in rows], upto, forgotten)
+                return ChangePage([_entry(row) for row in rows], upto, forgotten)
 
     def _wake(self) -> None:
         for watcher in self._watchers:
@@ -183,6 +185,6 @@ def _end_of(prefix: str) -> bytes:
     return low[:-1] + bytes([low[-1] + 1]) if low else b""
 
 
-def _entry(row: Sequence[Any]) -> Entry:
+def _entry(row: Sequence[Any]) -> StateEntry:
     key, value, revision = row
-    return Entry(key.decode(), value, revision)
+    return StateEntry(key.decode(), value, revision)

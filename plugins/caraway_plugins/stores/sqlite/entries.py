@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite.file import transaction
-from caraway_plugins.stores.watching import TRACE_KEPT_S, Page
+from caraway_plugins.stores.watching import TRACE_KEPT_S, ChangePage
 
 PAGE_ENTRIES = 256
 SWEPT_AT_ONCE = 256
@@ -20,7 +20,7 @@ _UNDER = "key >= :low AND (:high IS NULL OR key < :high)"
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class ConditionalWrite:
     """What a compare-and-set asks for; a value of None deletes."""
 
     key: str
@@ -29,7 +29,7 @@ class Write:
     ttl_s: float | None
 
 
-def get(connection: sqlite3.Connection, key: str, now: float) -> Entry | None:
+def get(connection: sqlite3.Connection, key: str, now: float) -> StateEntry | None:
     rows = connection.execute(
         f"SELECT key, value, revision FROM entries WHERE key = :key AND {_LIVE}",
         {"key": key.encode(), "now": now},
@@ -48,7 +48,7 @@ def revisions(connection: sqlite3.Connection, keys: Sequence[str], now: float) -
     return found
 
 
-def scan(connection: sqlite3.Connection, prefix: str, now: float) -> Sequence[Entry]:
+def scan(connection: sqlite3.Connection, prefix: str, now: float) -> Sequence[StateEntry]:
     rows = connection.execute(
         f"SELECT key, value, revision FROM entries WHERE {_UNDER} AND {_LIVE} ORDER BY key",
         {**_bounds(prefix), "now": now},
@@ -56,7 +56,9 @@ def scan(connection: sqlite3.Connection, prefix: str, now: float) -> Sequence[En
     return [_entry(row) for row in rows]
 
 
-def compare_and_set(connection: sqlite3.Connection, write: Write, now: float) -> int | None:
+def compare_and_set(
+    connection: sqlite3.Connection, write: ConditionalWrite, now: float
+) -> int | None:
     with transaction(connection):
         _sweep(connection, now)
         standing = get(connection, write.key, now)
@@ -80,7 +82,7 @@ def revision(connection: sqlite3.Connection) -> int:
     return _counters(connection)[0]
 
 
-def changes(connection: sqlite3.Connection, prefix: str, after: int, now: float) -> Page:
+def changes(connection: sqlite3.Connection, prefix: str, after: int, now: float) -> ChangePage:
     """Return the newest entry of each key that changed after the revision."""
     with transaction(connection, "DEFERRED"):
         upto, forgotten = _counters(connection)
@@ -93,7 +95,7 @@ def changes(connection: sqlite3.Connection, prefix: str, after: int, now: float)
         found = [_entry(row) for row in rows]
         if len(found) == PAGE_ENTRIES:
             upto = found[-1].revision
-        return Page(found, upto, forgotten)
+        return ChangePage(found, upto, forgotten)
 
 
 def _sweep(connection: sqlite3.Connection, now: float) -> None:
@@ -146,6 +148,6 @@ def _bounds(prefix: str) -> dict[str, bytes | None]:
     return {"low": low, "high": high}
 
 
-def _entry(row: tuple[bytes, bytes, int]) -> Entry:
+def _entry(row: tuple[bytes, bytes, int]) -> StateEntry:
     key, value, at = row
-    return Entry(key.decode(), value, at)
+    return StateEntry(key.decode(), value, at)

@@ -13,7 +13,7 @@ from caraway_plugins.stores.sqlite import errors, file
 T = TypeVar("T")
 
 
-class Lane:
+class SqliteLane:
     """Runs what it is given on one connection, one after another, in the order of arrival."""
 
     def __init__(self, path: Path, name: str) -> None:

@@ -7,11 +7,11 @@ import weakref
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
-from caraway_core.protocols.state import Entry
+from caraway_core.protocols.state import StateEntry
 from caraway_plugins.stores.sqlite import entries, logs
-from caraway_plugins.stores.sqlite.entries import Write
-from caraway_plugins.stores.sqlite.lane import Lane
-from caraway_plugins.stores.watching import Beginnings, Page, Watcher
+from caraway_plugins.stores.sqlite.entries import ConditionalWrite
+from caraway_plugins.stores.sqlite.lane import SqliteLane
+from caraway_plugins.stores.watching import Beginnings, ChangePage, StateWatcher
 
 POLL_S = 0.25
 
@@ -31,17 +31,17 @@ class SqliteStateStore:
     ) -> None:
         self._clock = clock
         self._poll_s = poll_s
-        self._writes = Lane(path, "caraway-state-write")
-        self._reads = Lane(path, "caraway-state-read")
+        self._writes = SqliteLane(path, "caraway-state-write")
+        self._reads = SqliteLane(path, "caraway-state-read")
         # Weak: a watcher that nobody iterates any more needs no waking.
-        self._watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+        self._watchers: weakref.WeakSet[StateWatcher] = weakref.WeakSet()
         self._begun = Beginnings()
 
     async def check(self) -> Sequence[str]:
         """Construction has checked everything."""
         return ()
 
-    async def get(self, key: str) -> Entry | None:
+    async def get(self, key: str) -> StateEntry | None:
         """Return the live entry of the key."""
         await self._begun.wait()
         return await self._reads.run(lambda file: entries.get(file, key, self._clock()))
@@ -51,7 +51,7 @@ class SqliteStateStore:
         await self._begun.wait()
         return await self._reads.run(lambda file: entries.revisions(file, keys, self._clock()))
 
-    async def scan(self, prefix: str) -> Sequence[Entry]:
+    async def scan(self, prefix: str) -> Sequence[StateEntry]:
         """Return the live entries under the prefix, in key order."""
         await self._begun.wait()
         return await self._reads.run(lambda file: entries.scan(file, prefix, self._clock()))
@@ -66,7 +66,7 @@ class SqliteStateStore:
         """
         if value == b"":
             raise ValueError(f"key '{key}': an empty value stands for a deletion; write None")
-        write = Write(key, value, expected, ttl_s)
+        write = ConditionalWrite(key, value, expected, ttl_s)
         revision = await self._writes.run(
             lambda file: entries.compare_and_set(file, write, self._clock())
         )
@@ -82,7 +82,7 @@ class SqliteStateStore:
         """Return up to `limit` records from the offset on."""
         return await self._reads.run(lambda file: logs.read(file, log, start, limit))
 
-    def watch(self, prefix: str) -> AsyncIterator[Entry]:
+    def watch(self, prefix: str) -> AsyncIterator[StateEntry]:
         """Yield what is written from this call on, also by other processes, and what expires.
 
         Raises:
@@ -90,7 +90,9 @@ class SqliteStateStore:
         """
         # In the queue of writes: what the caller writes after this call comes after it there.
         start = self._writes.submit(entries.revision)
-        watcher = Watcher(prefix, lambda: asyncio.wrap_future(start), self._changes, self._poll_s)
+        watcher = StateWatcher(
+            prefix, lambda: asyncio.wrap_future(start), self._changes, self._poll_s
+        )
         self._watchers.add(watcher)
         self._begun.add(lambda: asyncio.wrap_future(start))
         return watcher
@@ -101,8 +103,8 @@ class SqliteStateStore:
         await self._writes.aclose()
         self._wake()
 
-    async def _changes(self, prefix: str, after: int) -> Page:
-        def read(file: sqlite3.Connection) -> Page:
+    async def _changes(self, prefix: str, after: int) -> ChangePage:
+        def read(file: sqlite3.Connection) -> ChangePage:
             return entries.changes(file, prefix, after, self._clock())
 
         if await self._reads.run(lambda file: entries.is_sweep_due(file, self._clock())):

@@ -10,7 +10,7 @@ from caraway_core import changes
 from caraway_core.changes import EXISTS, OFFSET, OLD_KEY, OP, Changes, Op
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import DELETE, INSERT, BatchStream, Write
+from caraway_core.protocols.dispatch import DELETE, INSERT, BatchStream, TableWrite
 from caraway_core.tables import Twice
 from caraway_scheduler.acceleration.changes.ingesting import Upon
 
@@ -52,7 +52,7 @@ async def collected(stream: BatchStream) -> pa.Table:
     return pa.Table.from_batches(batches, schema=stream.schema)
 
 
-def changes_of(write: Write, rows: pa.Table, dataset: Changeable) -> Changes:
+def changes_of(write: TableWrite, rows: pa.Table, dataset: Changeable) -> Changes:
     """Return the changes that a statement makes of the rows which it was found to change.
 
     Raises:

@@ -31,8 +31,8 @@ from caraway_scheduler.acceleration.changes.ingesting import (
 )
 from caraway_scheduler.acceleration.versions import making
 from caraway_scheduler.acceleration.versions import requests as requests_applied
-from caraway_scheduler.acceleration.versions.head import Head, MovedError
-from caraway_scheduler.acceleration.versions.version import Part, Version
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, MovedError
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,7 @@ class Feed:
 
     def __init__(
         self,
-        head: Head,
+        head: CurrentVersion,
         results: ResultStore,
         schema: Callable[[], pa.Schema],
         cut: Callable[[], PartitionBy],
@@ -115,7 +115,7 @@ class Feed:
                         "key or other unique indexes, and came as changes, which cannot be loaded "
                         "again; set these back, or choose another name for the dataset"
                     )
-                part = Part(making.key_of(head.name), self._schema(), ())
+                part = VersionPart(making.key_of(head.name), self._schema(), ())
                 with suppress(MovedError):
                     await head.flip(head.anew(standing, part, "", self._cut()))
             await head.show()
@@ -242,7 +242,7 @@ class Feed:
             "send them again"
         )
 
-    def _unknown(self, requests: Sequence[_Request], version: Version) -> list[_Request]:
+    def _unknown(self, requests: Sequence[_Request], version: DatasetVersion) -> list[_Request]:
         """Leave out requests that were sent again after they had been applied, or are here twice.
 
         One whose key was used for other changes is refused: those here would be lost in silence.
@@ -283,7 +283,7 @@ class Feed:
         )
         await head.flip(await head.loaded(following))
 
-    async def _write(self, standing: Version, rows: pa.Table) -> LogEntry:
+    async def _write(self, standing: DatasetVersion, rows: pa.Table) -> LogEntry:
         """Store an entry, under a key that goes with the base, and that nobody else writes to."""
         # Under a key that the version does not name somebody may be removing what lies there. One
         # that it names stays: who takes it out moves the version, and this entry is written anew.
@@ -296,7 +296,9 @@ class Feed:
         return LogEntry(_keyed(chunk, self._log_key), time.time_ns() // 1_000_000)
 
 
-def _upon(requests: Sequence[_Request], standing: Version, name: TableName) -> list[_Request]:
+def _upon(
+    requests: Sequence[_Request], standing: DatasetVersion, name: TableName
+) -> list[_Request]:
     """Refuse changes that were made of another state than the one that stands."""
     state = Upon(standing.key, standing.read_log)
     good: list[_Request] = []
@@ -308,7 +310,9 @@ def _upon(requests: Sequence[_Request], standing: Version, name: TableName) -> l
     return good
 
 
-def _in_order(requests: Sequence[_Request], standing: Version, name: TableName) -> list[_Request]:
+def _in_order(
+    requests: Sequence[_Request], standing: DatasetVersion, name: TableName
+) -> list[_Request]:
     """Refuse what a source said after another position than the one that the dataset is at.
 
     It was read by somebody who did not know how far the dataset had come; so nothing is applied
@@ -326,7 +330,7 @@ def _in_order(requests: Sequence[_Request], standing: Version, name: TableName) 
     return good if _is_whole(good, standing) else _of_sources(good, name)
 
 
-def _is_whole(requests: Sequence[_Request], standing: Version) -> bool:
+def _is_whole(requests: Sequence[_Request], standing: DatasetVersion) -> bool:
     """Return whether statements read these changes at once: no load is under way."""
     last = [each.source for each in requests if each.source is not None][-1:]
     return last[0].is_whole if last else not standing.pending

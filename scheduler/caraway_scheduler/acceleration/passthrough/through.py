@@ -22,15 +22,15 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import QueryId, TableName
 from caraway_core.protocols.dispatch import (
+    ActiveStatement,
     BatchStream,
     CatalogSnapshot,
     Dispatch,
     ExecutorStatus,
-    Progress,
     Statement,
-    UnderWay,
+    StatementProgress,
+    TableWrite,
     ViewFacts,
-    Write,
 )
 from caraway_core.sqltext import writing
 from caraway_core.tables import StoredTable
@@ -46,7 +46,7 @@ _COUNTED = "SELECT arrow_cast({}, 'UInt64') AS count"
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class PassthroughSources:
     """What statements over accelerated datasets have to do with their sources.
 
     Writes to those `taking` go to their source; the source of those `answering` answers where they
@@ -61,7 +61,7 @@ class Sources:
 class Accelerations(Protocol):
     """What knows the accelerated datasets."""
 
-    def sources(self) -> Sources: ...
+    def sources(self) -> PassthroughSources: ...
 
     def mentioned(self, sql: str) -> frozenset[TableName]:
         """Return the datasets of which a statement must read the newest version."""
@@ -179,7 +179,7 @@ class SourceDispatch:
         return _Answered(stream, lambda: self._inner.execute(query_id, again))
 
     async def _changed(
-        self, query_id: QueryId, statement: Statement, write: Write, known: Accelerations
+        self, query_id: QueryId, statement: Statement, write: TableWrite, known: Accelerations
     ) -> BatchStream:
         """Find what a statement changes, and log that, unless others change it meanwhile.
 
@@ -214,7 +214,7 @@ class SourceDispatch:
         stream.written = write.table
         return stream
 
-    async def write_of(self, statement: Statement) -> Write | None:
+    async def write_of(self, statement: Statement) -> TableWrite | None:
         return await self._inner.write_of(statement)
 
     def must_ask(self, sql: str) -> bool:
@@ -245,10 +245,10 @@ class SourceDispatch:
     def follow(self, spec: StoredTable, log: Log) -> None:
         self._inner.follow(spec, log)
 
-    def progress(self, query_id: QueryId) -> Progress | None:
+    def progress(self, query_id: QueryId) -> StatementProgress | None:
         return self._inner.progress(query_id)
 
-    def under_way(self) -> Sequence[UnderWay]:
+    def under_way(self) -> Sequence[ActiveStatement]:
         return self._inner.under_way()
 
     def executors(self) -> tuple[ExecutorStatus, ...]:

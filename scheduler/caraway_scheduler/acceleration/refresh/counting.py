@@ -8,14 +8,14 @@ from caraway_core.durations import Durations, Labels
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.overrides import LoadMode
-from caraway_scheduler.acceleration.versions.versions import Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.history.tasks import TaskRecord
 from caraway_serving import spans
 from caraway_serving.spans import Span
 
 TASK = "accelerated_refresh"
 _STOPPED = "the refresh was stopped before its end"
-Ended = events.Succeeded | events.Failed | events.Cancelled
+Ended = events.Succeeded | events.RunFailed | events.RunCancelled
 
 
 class Counting:
@@ -43,7 +43,7 @@ class Counting:
         spans.current.set(span)
         return Counted(self, name, mode, span, self._clock_ns())
 
-    def end(self, counted: "Counted", ended: Ended, version: Version | None) -> None:
+    def end(self, counted: "Counted", ended: Ended, version: DatasetVersion | None) -> None:
         ended_ns = self._clock_ns()
         labels: dict[str, str] = {"dataset": counted.name, "mode": counted.mode}
         match ended:
@@ -52,7 +52,7 @@ class Counting:
                 labels["version"] = str(number)
                 if version is not None and version.number == number:
                     labels["rows"] = str(version.rows)
-            case events.Failed():
+            case events.RunFailed():
                 self.errors[counted.name,] += 1
         self._record(
             TaskRecord(
@@ -79,15 +79,15 @@ class Counted:
         self.began_ns = began_ns
         self._counting = counting
 
-    def end(self, ended: Ended, version: Version | None) -> None:
+    def end(self, ended: Ended, version: DatasetVersion | None) -> None:
         """It is over; `version` is the one that is then held, if there is one."""
         self._counting.end(self, ended, version)
 
 
 def _error(ended: Ended) -> str | None:
     match ended:
-        case events.Failed(error=error):
+        case events.RunFailed(error=error):
             return error
-        case events.Cancelled():
+        case events.RunCancelled():
             return _STOPPED
     return None

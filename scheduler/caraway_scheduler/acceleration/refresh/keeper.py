@@ -18,31 +18,31 @@ from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh import overrides, refreshing
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.counting import Counted, Counting, Ended
-from caraway_scheduler.acceleration.refresh.refreshing import Refreshes
-from caraway_scheduler.acceleration.refresh.reloading import Plan, Reloading
-from caraway_scheduler.acceleration.refresh.turns import Turns
+from caraway_scheduler.acceleration.refresh.refreshing import RefreshState
+from caraway_scheduler.acceleration.refresh.reloading import LoadPlan, Reloading
+from caraway_scheduler.acceleration.refresh.turns import VersionTurns
 from caraway_scheduler.acceleration.versions.claims import RENEW_S
-from caraway_scheduler.acceleration.versions.head import Head
-from caraway_scheduler.acceleration.versions.making import Stored
-from caraway_scheduler.acceleration.versions.version import Version
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.making import StoredSize
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.wishes import Ask
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.5, RENEW_S, jitter=0.2)
 _UNFORESEEN = "the refresh failed for a reason that is in the log of the scheduler"
 _MOST_EVENTS = 256
-_NEWS, _MOVED = events.Seen(-1), events.Seen(0)
-Tell = Callable[[TableName, Refreshes, Stored], None]
+_NEWS, _MOVED = events.VersionSeen(-1), events.VersionSeen(0)
+Tell = Callable[[TableName, RefreshState, StoredSize], None]
 
 
-class Keeper:
+class Refresher:
     """One for each accelerated dataset and scheduler. Schedulers agree over the state store: one
     of them makes the next version, all show it."""
 
     def __init__(
         self,
-        plan: Plan,
-        head: Head,
+        plan: LoadPlan,
+        head: CurrentVersion,
         tell: Tell,
         schema: Callable[[TableName], pa.Schema],
         size_bytes: Callable[[TableName], int] = lambda _name: 0,
@@ -57,13 +57,13 @@ class Keeper:
         self._wishes = head.wishes()
         self._asked = ""
         self._configured = plan.settings
-        self._noted: set[events.Seen] = set()
+        self._noted: set[events.VersionSeen] = set()
         reloading = Reloading(plan, head, schema, size_bytes, clock, renew, self._progressed)
-        self._turns = Turns(head, reloading)
+        self._turns = VersionTurns(head, reloading)
         self._clock = clock
         self._counting = counting or Counting()
         self._counted: Counted | None = None
-        self._state = self._said = Refreshes(plan.name, plan.settings)
+        self._state = self._said = RefreshState(plan.name, plan.settings)
         # None: the source can be read now.
         self._events: asyncio.Queue[events.Event | None] = asyncio.Queue()
         self._tasks = tasks.Tasks()
@@ -72,25 +72,25 @@ class Keeper:
         self._retry: asyncio.TimerHandle | None = None
         self._has_source = False
         self._ended_at = clock()
-        self._stored = Stored()
+        self._stored = StoredSize()
         self._awaited: list[tuple[events.RunNumber, asyncio.Future[None]]] = []
 
     @property
-    def state(self) -> Refreshes:
+    def state(self) -> RefreshState:
         """What is known, once all that follows from it is done: a version is shown, then told."""
         return self._said
 
     @property
-    def version(self) -> Version | None:
+    def version(self) -> DatasetVersion | None:
         """The version that readers have."""
         return self._head.shown
 
     @property
-    def stored(self) -> Stored:
+    def stored(self) -> StoredSize:
         """How far the refresh under way is."""
         return self._stored
 
-    def ask(self, asked: events.Asked) -> None:
+    def ask(self, asked: events.RefreshAsked) -> None:
         """Have the dataset refreshed.
 
         Raises:
@@ -100,7 +100,7 @@ class Keeper:
         self._events.put_nowait(asked)
         self._asked = asked.ask or self._asked
 
-    def check(self, asked: events.Asked) -> None:
+    def check(self, asked: events.RefreshAsked) -> None:
         """Look whether a refresh can be asked for.
 
         Raises:
@@ -118,7 +118,7 @@ class Keeper:
             return
         try:
             wanted = overrides.read(ask.body, self._plan.name)
-            self.ask(events.Asked(wanted, ask=ask.id))
+            self.ask(events.RefreshAsked(wanted, ask=ask.id))
         except (ValueError, CarawayError) as exc:
             extra = {"dataset": self._plan.name, "reason": str(exc)}
             logger.warning("a refresh that was asked for is not done", extra=extra)
@@ -132,12 +132,12 @@ class Keeper:
         """
         # One that runs may have read the source before; the next one is asked for by this.
         run = events.RunNumber(self._state.runs + 1)
-        self.ask(events.Asked())
+        self.ask(events.RefreshAsked())
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._awaited.append((run, ended))
         await ended
 
-    def configure(self, settings: events.Settings) -> None:
+    def configure(self, settings: events.RefreshSettings) -> None:
         """Change what is loaded from the next refresh on; nothing happens if it is as it was."""
         if settings != self._configured:
             self._configured = settings
@@ -157,7 +157,7 @@ class Keeper:
         """The head was moved here, by changes."""
         self._note(_MOVED)
 
-    def _note(self, seen: events.Seen) -> None:
+    def _note(self, seen: events.VersionSeen) -> None:
         """Queue it once: whoever takes it looks at what is there by then."""
         if seen not in self._noted:
             self._noted.add(seen)
@@ -235,12 +235,12 @@ class Keeper:
             self._set_due(due)
 
     async def _take(self, event: events.Event) -> None:
-        if isinstance(event, events.Seen):
+        if isinstance(event, events.VersionSeen):
             self._noted.discard(event)
             held = await self._head.look() if event == _NEWS else self._head.ours
             if held is None:
                 return
-            event = events.Seen(held.version.number)
+            event = events.VersionSeen(held.version.number)
         try:
             self._state, effects = refreshing.apply(self._state, event)
         except refreshing.RefreshRefusedError as exc:
@@ -248,25 +248,25 @@ class Keeper:
             return
         for effect in effects:
             await self._do(effect)
-        if isinstance(event, events.Succeeded | events.Seen) and self._run is None:
+        if isinstance(event, events.Succeeded | events.VersionSeen) and self._run is None:
             self._schedule()
         self._say()
 
     async def _do(self, effect: events.Effect) -> None:
         loop = asyncio.get_running_loop()
         match effect:
-            case events.Begin():
-                self._stored = Stored()
+            case events.BeginRun():
+                self._stored = StoredSize()
                 self._run = self._tasks.spawn(
                     self._refresh(effect),
                     "refresh a dataset once",
                     partial(self._broke_off, effect.run),
                     dataset=self._plan.name,
                 )
-            case events.Stop():
+            case events.StopRun():
                 if self._run is not None:
                     self._run.cancel()
-            case events.Show():
+            case events.ShowVersion():
                 await self._head.show()
             case events.RetryIn(run, delay_s):
                 if self._retry is not None:
@@ -277,9 +277,9 @@ class Keeper:
             case events.ScheduleNext():
                 self._schedule()
 
-    async def _refresh(self, begin: events.Begin) -> None:
+    async def _refresh(self, begin: events.BeginRun) -> None:
         run, name = begin.run, self._plan.name
-        ended: Ended = events.Cancelled(run)
+        ended: Ended = events.RunCancelled(run)
         try:
             await asyncio.sleep(begin.delay_s)
             self._counted = self._counting.begin(name, begin.mode)
@@ -293,7 +293,7 @@ class Keeper:
             if not isinstance(failure, CarawayError):
                 logger.error("refresh failed", exc_info=failure, extra={"dataset": name})
             logger.warning("refresh failed", extra={"dataset": name, "reason": message})
-            ended = events.Failed(run, message, random.random())
+            ended = events.RunFailed(run, message, random.random())
             await self._give_up(begin)
         finally:
             try:
@@ -304,13 +304,13 @@ class Keeper:
     def _broke_off(self, run: events.RunNumber, _exc: BaseException) -> None:
         """End a run that could not even say how it ended."""
         self._run = None
-        self._events.put_nowait(events.Failed(run, _UNFORESEEN, random.random()))
+        self._events.put_nowait(events.RunFailed(run, _UNFORESEEN, random.random()))
 
     def _resume(self) -> None:
         """Go on after a failure of the keeper itself: what it was about to do is begun again."""
         running = self._state.running
         if running is not None and self._run is None:
-            failed = events.Failed(running.number, _UNFORESEEN, random.random())
+            failed = events.RunFailed(running.number, _UNFORESEEN, random.random())
             self._events.put_nowait(failed)
         if self._has_source:
             self._events.put_nowait(None)
@@ -333,12 +333,12 @@ class Keeper:
             match event:
                 case events.Succeeded():
                     ended.set_result(None)
-                case events.Failed(error=error):
+                case events.RunFailed(error=error):
                     ended.set_exception(CarawayError(error))
-                case events.Cancelled():
+                case events.RunCancelled():
                     ended.set_exception(CarawayError("the refresh was stopped"))
 
-    async def _give_up(self, begin: events.Begin) -> None:
+    async def _give_up(self, begin: events.BeginRun) -> None:
         """Forget a refresh that failed and is not tried again, as its user is told."""
         running = self._state.running
         if running is None or not self._state.settings.retries.allow(running.attempt):
@@ -347,7 +347,7 @@ class Keeper:
             except CarawayError as exc:
                 logger.info("it will be tried again after a restart", extra={"cause": exc.message})
 
-    def _progressed(self, stored: Stored) -> None:
+    def _progressed(self, stored: StoredSize) -> None:
         self._stored = stored
 
     def _schedule(self) -> None:

@@ -7,12 +7,12 @@ from caraway_core.ids import TableName
 from caraway_core.manifest import Dataset
 from caraway_core.manifest.acceleration import Acceleration, ConflictAction
 from caraway_core.partitions.keys import ByExpression
-from caraway_core.tables import Keys, Lookup, Twice
+from caraway_core.tables import Keys, LookupColumns, Twice
 from caraway_scheduler.acceleration.recipes import statements
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
-from caraway_scheduler.acceleration.refresh.reloading import Bucketed, Plan
+from caraway_scheduler.acceleration.refresh.reloading import Bucketed, LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Cron, Interval, Schedule, Timetable
 from caraway_scheduler.acceleration.versions.head import Subject
 from caraway_scheduler.catalog.states import ReadyState
@@ -25,7 +25,7 @@ _TWICE: Mapping[ConflictAction, Twice] = {
 }
 
 
-def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyState) -> Plan:
+def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyState) -> LoadPlan:
     """Return what a dataset asks for.
 
     Raises:
@@ -39,14 +39,14 @@ def plan_of(dataset: Dataset, acceleration: Acceleration, ready_state: ReadyStat
     elif refresh.cron is not None:
         schedule = Cron(refresh.cron)
     attempts = refresh.retry_max_attempts
-    settings = events.Settings(
+    settings = events.RefreshSettings(
         refresh_mode=refresh.mode,
         refresh_sql=sql,
         ready_state=ready_state,
         retries=Retries(attempts != 0, attempts),
         has_time_column=dataset.time_column is not None,
     )
-    return Plan(
+    return LoadPlan(
         name,
         Timetable(schedule, refresh.on_startup, refresh.jitter_max_s),
         settings,
@@ -69,7 +69,7 @@ def subject_of(dataset: Dataset, acceleration: Acceleration) -> Subject:
 def _keys(acceleration: Acceleration) -> Keys | None:
     if not acceleration.primary_key and not acceleration.indexes:
         return None
-    indexes = tuple(Lookup(each.columns, each.is_unique) for each in acceleration.indexes)
+    indexes = tuple(LookupColumns(each.columns, each.is_unique) for each in acceleration.indexes)
     return Keys(acceleration.primary_key, twice_of(acceleration), indexes)
 
 

@@ -13,7 +13,7 @@ RefreshMode = Literal["full", "append", "changes", "disabled"]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RefreshSettings:
     """How a dataset is refreshed, as its manifest and later changes have it."""
 
     is_enabled: bool = True
@@ -25,7 +25,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RefreshAsked:
     """Somebody wants a refresh; `chance` in [0, 1) is how much of the jitter it takes."""
 
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
@@ -71,7 +71,7 @@ class Succeeded:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RunFailed:
     """A run came to nothing; `chance` in [0, 1) spreads the retry."""
 
     run: RunNumber
@@ -80,14 +80,14 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Cancelled:
-    """A run was stopped before its end, by `Stop` or by a user."""
+class RunCancelled:
+    """A run was stopped before its end, by `StopRun` or by a user."""
 
     run: RunNumber
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class VersionSeen:
     """Another process, or an applied change, made a version durable."""
 
     version: int
@@ -101,12 +101,12 @@ class Damaged:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RowsRestored:
     """The rows that could not be read are there again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class RowsLost:
     """There is no copy of the rows that cannot be read; `reason` is for users."""
 
     reason: str
@@ -116,21 +116,21 @@ class Lost:
 class Configured:
     """The settings changed; `refreshes` when what is loaded no longer fits them."""
 
-    settings: Settings
+    settings: RefreshSettings
     refreshes: bool = False
 
 
-OfRun = Began | Progressed | Succeeded | Failed | Cancelled
+OfRun = Began | Progressed | Succeeded | RunFailed | RunCancelled
 """What a run reports; the last three end it."""
 
-OfRows = Damaged | Mended | Lost
+OfRows = Damaged | RowsRestored | RowsLost
 """What becomes of rows that are stored."""
 
-Event = Asked | Due | RetryDue | Seen | OfRows | Configured | OfRun
+Event = RefreshAsked | Due | RetryDue | VersionSeen | OfRows | Configured | OfRun
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class BeginRun:
     """Load, after a delay, and report the end: succeeded, failed or cancelled."""
 
     run: RunNumber
@@ -143,14 +143,14 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class StopRun:
     """Give up a run, and report its end."""
 
     run: RunNumber
 
 
 @dataclass(frozen=True, slots=True)
-class Show:
+class ShowVersion:
     """Let readers see this version: all partitions at once, from here on."""
 
     version: int
@@ -169,4 +169,4 @@ class ScheduleNext:
     """Ask the timetable when to report `Due`, in place of the time it gave before."""
 
 
-Effect = Begin | Stop | Show | RetryIn | ScheduleNext
+Effect = BeginRun | StopRun | ShowVersion | RetryIn | ScheduleNext

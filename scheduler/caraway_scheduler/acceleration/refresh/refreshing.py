@@ -12,10 +12,15 @@ from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import DELAYS
 from caraway_scheduler.acceleration.refresh.overrides import LoadMode, RefreshOverrides
-from caraway_scheduler.acceleration.refresh.refresh_events import Effect, Event, RunNumber, Settings
+from caraway_scheduler.acceleration.refresh.refresh_events import (
+    Effect,
+    Event,
+    RefreshSettings,
+    RunNumber,
+)
 from caraway_scheduler.catalog.states import Status
 
-Outcome = tuple["Refreshes", tuple[Effect, ...]]
+Outcome = tuple["RefreshState", tuple[Effect, ...]]
 
 
 class RefreshRefusedError(InvalidRequestError):
@@ -23,7 +28,7 @@ class RefreshRefusedError(InvalidRequestError):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RefreshRequest:
     """A refresh that somebody, or the timetable, wants."""
 
     overrides: RefreshOverrides = field(default_factory=RefreshOverrides)
@@ -32,11 +37,11 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RefreshRun:
     """A refresh under way, its `attempt`-th try; `partitions` 0 until that is known."""
 
     number: RunNumber
-    request: Request
+    request: RefreshRequest
     attempt: int = 1
     partitions: int = 0
     done: int = 0
@@ -44,18 +49,18 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshes:
+class RefreshState:
     """What is known. `version` is the one that readers have, None as long as nothing is loaded.
 
     `error` is why the last refresh failed; a success clears it. `retry` is the run to try again.
     """
 
     dataset: TableName
-    settings: Settings = field(default_factory=Settings)
+    settings: RefreshSettings = field(default_factory=RefreshSettings)
     version: int | None = None
-    running: Run | None = None
-    waiting: Request | None = None
-    retry: Run | None = None
+    running: RefreshRun | None = None
+    waiting: RefreshRequest | None = None
+    retry: RefreshRun | None = None
     error: str = ""
     failures: int = 0
     runs: int = 0
@@ -63,30 +68,30 @@ class Refreshes:
     """Why its stored rows cannot be read; a refresh that succeeds clears it."""
 
 
-def apply(state: Refreshes, event: Event) -> Outcome:
+def apply(state: RefreshState, event: Event) -> Outcome:
     """Return what is known after the event, and what to do; a run that is over reports in vain.
 
     Raises:
         RefreshRefusedError: the dataset has no refresh of the kind that was asked for.
     """
     match event:
-        case events.Asked():
+        case events.RefreshAsked():
             return _asked(state, event)
         case events.Due():
             if state.running is not None or not _is_automatic(state.settings):
                 return state, ()
-            return _begin(state, Request())
+            return _begin(state, RefreshRequest())
         case events.RetryDue(number):
             if state.retry is None or state.retry.number != number:
                 return state, ()
             return _begin(state, state.retry.request, state.retry.attempt + 1)
-        case events.Seen(version):
+        case events.VersionSeen(version):
             return _show(state, version)
         case events.Damaged(reason):
             return replace(state, damaged=state.damaged or reason), ()
-        case events.Mended():
+        case events.RowsRestored():
             return replace(state, damaged=""), ()
-        case events.Lost(reason):
+        case events.RowsLost(reason):
             return _reloaded(state, reason)
         case events.Configured():
             return _configured(state, event)
@@ -95,7 +100,7 @@ def apply(state: Refreshes, event: Event) -> Outcome:
     return _reported(state, state.running, event)
 
 
-def status(state: Refreshes) -> Status:
+def status(state: RefreshState) -> Status:
     """Return what users are told; a dataset with data is ready although its last refresh failed."""
     settings = state.settings
     if not settings.is_enabled:
@@ -114,31 +119,31 @@ def status(state: Refreshes) -> Status:
     return "ready" if can_answer else "initializing"
 
 
-def _asked(state: Refreshes, event: events.Asked) -> Outcome:
+def _asked(state: RefreshState, event: events.RefreshAsked) -> Outcome:
     problem = _problem(state.settings, event.overrides)
     if problem:
         raise RefreshRefusedError(f"dataset '{state.dataset}' is not refreshed: {problem}")
     delay_s = (event.overrides.refresh_jitter_max_s or 0) * event.chance
-    request = Request(event.overrides, delay_s, event.ask)
+    request = RefreshRequest(event.overrides, delay_s, event.ask)
     if state.running is not None:
         return replace(state, waiting=request), ()
     return _begin(state, request)
 
 
-def _reloaded(state: Refreshes, reason: str) -> Outcome:
+def _reloaded(state: RefreshState, reason: str) -> Outcome:
     """Load everything again where the source has it, unless a refresh has done so meanwhile."""
     if not state.damaged:
         return state, ()
     state = replace(state, damaged=reason)
     if not _is_automatic(state.settings):
         return state, ()
-    request = Request(RefreshOverrides(refresh_mode="full"))
+    request = RefreshRequest(RefreshOverrides(refresh_mode="full"))
     if state.running is not None:
         return replace(state, waiting=request), ()
     return _begin(state, request)
 
 
-def _reported(state: Refreshes, running: Run, event: events.OfRun) -> Outcome:
+def _reported(state: RefreshState, running: RefreshRun, event: events.OfRun) -> Outcome:
     match event:
         case events.Began(partitions=partitions):
             return replace(state, running=replace(running, partitions=partitions, done=0)), ()
@@ -149,13 +154,13 @@ def _reported(state: Refreshes, running: Run, event: events.OfRun) -> Outcome:
             shown, show = _show(replace(state, error="", failures=0, damaged=""), version)
             following, effects = _go_on(shown)
             return following, (*show, *effects)
-        case events.Failed() if not running.is_stopping:
+        case events.RunFailed() if not running.is_stopping:
             return _failed(state, running, event)
-        case events.Failed() | events.Cancelled():
+        case events.RunFailed() | events.RunCancelled():
             return _go_on(state)
 
 
-def _failed(state: Refreshes, running: Run, event: events.Failed) -> Outcome:
+def _failed(state: RefreshState, running: RefreshRun, event: events.RunFailed) -> Outcome:
     failures = state.failures + 1
     failed, effects = _go_on(replace(state, error=event.error, failures=failures))
     is_last = not state.settings.retries.allow(running.attempt)
@@ -166,14 +171,14 @@ def _failed(state: Refreshes, running: Run, event: events.Failed) -> Outcome:
     return replace(failed, retry=running), (retry, *effects)
 
 
-def _configured(state: Refreshes, event: events.Configured) -> Outcome:
+def _configured(state: RefreshState, event: events.Configured) -> Outcome:
     settings, running = event.settings, state.running
     waiting = _permitted(settings, state.waiting)
     retry = state.retry if settings.retries.are_enabled else None
     if retry is not None and _problem(settings, retry.request.overrides):
         retry = None
     state = replace(state, settings=settings, waiting=waiting, retry=retry)
-    wanted = Request() if event.refreshes and _is_automatic(settings) else None
+    wanted = RefreshRequest() if event.refreshes and _is_automatic(settings) else None
     if event.refreshes:
         state = replace(state, error="", failures=0, retry=None)
     if running is None:
@@ -184,11 +189,11 @@ def _configured(state: Refreshes, event: events.Configured) -> Outcome:
     ):
         return state, ()
     return replace(state, running=replace(running, is_stopping=True)), (
-        events.Stop(running.number),
+        events.StopRun(running.number),
     )
 
 
-def _go_on(state: Refreshes) -> Outcome:
+def _go_on(state: RefreshState) -> Outcome:
     """Begin what waits; otherwise the timetable says what comes next."""
     state = replace(state, running=None)
     if state.waiting is not None:
@@ -196,35 +201,35 @@ def _go_on(state: Refreshes) -> Outcome:
     return state, (events.ScheduleNext(),) if _is_automatic(state.settings) else ()
 
 
-def _begin(state: Refreshes, request: Request, attempt: int = 1) -> Outcome:
+def _begin(state: RefreshState, request: RefreshRequest, attempt: int = 1) -> Outcome:
     number = events.RunNumber(state.runs + 1)
-    run = Run(number, request, attempt)
+    run = RefreshRun(number, request, attempt)
     overrides, settings = request.overrides, state.settings
     mode: LoadMode = overrides.refresh_mode or (
         "append" if settings.refresh_mode == "append" else "full"
     )
     own = overrides.refresh_sql
-    begin = events.Begin(
+    begin = events.BeginRun(
         number, mode, own or settings.refresh_sql, request.delay_s, request.ask, own is not None
     )
     return replace(state, running=run, waiting=None, retry=None, runs=number), (begin,)
 
 
-def _show(state: Refreshes, version: int) -> Outcome:
+def _show(state: RefreshState, version: int) -> Outcome:
     if state.version is not None and version <= state.version:
         return state, ()
-    return replace(state, version=version), (events.Show(version),)
+    return replace(state, version=version), (events.ShowVersion(version),)
 
 
-def _permitted(settings: Settings, request: Request | None) -> Request | None:
+def _permitted(settings: RefreshSettings, request: RefreshRequest | None) -> RefreshRequest | None:
     return None if request is None or _problem(settings, request.overrides) else request
 
 
-def _is_automatic(settings: Settings) -> bool:
+def _is_automatic(settings: RefreshSettings) -> bool:
     return settings.is_enabled and settings.refresh_mode in ("full", "append")
 
 
-def _problem(settings: Settings, overrides: RefreshOverrides) -> str:
+def _problem(settings: RefreshSettings, overrides: RefreshOverrides) -> str:
     """Say why no such refresh can be; nothing if it can."""
     mode = overrides.refresh_mode or settings.refresh_mode
     if not settings.is_enabled:

@@ -7,15 +7,15 @@ from datetime import datetime
 import pyarrow as pa
 
 from caraway_core.ids import TableName
-from caraway_core.partitions.keys import Bucket, ByExpression, PartitionBy
+from caraway_core.partitions.keys import BucketKey, ByExpression, PartitionBy
 from caraway_scheduler.acceleration.recipes import columns, partitioning, statements
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
 from caraway_scheduler.acceleration.versions import wishes
-from caraway_scheduler.acceleration.versions.head import Head
-from caraway_scheduler.acceleration.versions.making import Stored
-from caraway_scheduler.acceleration.versions.version import Version
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
+from caraway_scheduler.acceleration.versions.making import StoredSize
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 _MOST_PARTS = 32
@@ -31,7 +31,7 @@ class Bucketed:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoadPlan:
     """What a dataset asks for.
 
     Rows are parted by `partition_by`, or as `bucketed` says, or not at all.
@@ -39,7 +39,7 @@ class Plan:
 
     name: TableName
     timetable: Timetable
-    settings: events.Settings
+    settings: events.RefreshSettings
     recipe: Recipe
     partition_by: PartitionBy = field(default_factory=PartitionBy)
     bucketed: Bucketed | None = None
@@ -52,13 +52,13 @@ class Reloading:
 
     def __init__(
         self,
-        plan: Plan,
-        head: Head,
+        plan: LoadPlan,
+        head: CurrentVersion,
         schema: Callable[[TableName], pa.Schema],
         size_bytes: Callable[[TableName], int],
         clock: Callable[[], datetime],
         renew: Callable[[TableName], Awaitable[None]] | None,
-        progressed: Callable[[Stored], None],
+        progressed: Callable[[StoredSize], None],
     ) -> None:
         """Take what a dataset asks for, and whom to tell how far it is."""
         self._plan = plan
@@ -69,7 +69,7 @@ class Reloading:
         self._renew = renew
         self._progressed = progressed
 
-    async def version(self, begin: events.Begin, standing: HeldVersion | None) -> Successor:
+    async def version(self, begin: events.BeginRun, standing: HeldVersion | None) -> Successor:
         """Have the rows of the version stored that is to take the place of what was read."""
         begin = await self._as_set(begin)
         held = self._head.own(standing)
@@ -98,7 +98,7 @@ class Reloading:
         parts = (*before.parts, part) if part.chunks else before.parts
         return self._head.next(held, parts=parts, made_at=now, sql=sql)
 
-    async def _as_set(self, begin: events.Begin) -> events.Begin:
+    async def _as_set(self, begin: events.BeginRun) -> events.BeginRun:
         """Take the refresh_sql that was set last on any scheduler: a watch of it may be late."""
         if begin.has_own_sql:
             return begin
@@ -132,7 +132,7 @@ class Reloading:
         standing: HeldVersion | None,
         sql: str,
         cut: PartitionBy,
-        base: Version | None = None,
+        base: DatasetVersion | None = None,
     ) -> Successor:
         """Have all rows stored; those of the base are among them, with its log."""
         head = self._head
@@ -142,7 +142,7 @@ class Reloading:
             columns.check_kept(self._plan.name, base.schema, part.schema)
         return head.anew(standing, part, sql, cut)
 
-    def _cut(self, before: Version | None) -> PartitionBy:
+    def _cut(self, before: DatasetVersion | None) -> PartitionBy:
         """Say by what rows are parted; a number of buckets is chosen once and kept."""
         plan = self._plan
         if plan.bucketed is None:
@@ -153,4 +153,4 @@ class Reloading:
         buckets = partitioning.default_buckets(size_bytes, 0, cores)
         if plan.bucketed.is_one:
             buckets = 1
-        return PartitionBy((Bucket(buckets, plan.bucketed.column),))
+        return PartitionBy((BucketKey(buckets, plan.bucketed.column),))

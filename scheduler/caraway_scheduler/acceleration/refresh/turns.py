@@ -5,19 +5,19 @@ from collections.abc import Callable
 
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.reloading import Reloading
-from caraway_scheduler.acceleration.versions.head import Head
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
 
 
-class Turns:
+class VersionTurns:
     """Waits until no other scheduler makes a version of the dataset, then makes one."""
 
-    def __init__(self, head: Head, reloading: Reloading) -> None:
+    def __init__(self, head: CurrentVersion, reloading: Reloading) -> None:
         self._head = head
         self._reloading = reloading
         self._claim = head.claim()
         self._wishes = head.wishes()
 
-    async def take(self, begin: events.Begin, on_begun: Callable[[], None]) -> int:
+    async def take(self, begin: events.BeginRun, on_begun: Callable[[], None]) -> int:
         """Return the number of the version that was made; `release` is to be called after it.
 
         Raises:
@@ -38,7 +38,7 @@ class Turns:
         """Let others have their turn."""
         await self._claim.release()
 
-    async def _done_elsewhere(self, begin: events.Begin) -> int | None:
+    async def _done_elsewhere(self, begin: events.BeginRun) -> int | None:
         """Return the version of a refresh that another scheduler did meanwhile."""
         if not begin.ask or await self._wishes.stands(begin.ask):
             return None
@@ -47,7 +47,7 @@ class Turns:
         shown = self._head.shown
         return shown.number if shown is not None else None
 
-    async def _make(self, begin: events.Begin) -> int:
+    async def _make(self, begin: events.BeginRun) -> int:
         head = self._head
         # Whoever has the claim builds on what is there now, and takes nothing back that comes
         # later: an append that was made of an older version would lose what is newer.

@@ -9,9 +9,9 @@ import logging
 
 from caraway_core.errors import CarawayError, DatasetDamagedError
 from caraway_scheduler.acceleration.refresh import refresh_events as events
-from caraway_scheduler.acceleration.refresh.keeper import Keeper
+from caraway_scheduler.acceleration.refresh.keeper import Refresher
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
-from caraway_scheduler.acceleration.versions.head import Head
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
 
 logger = logging.getLogger(__name__)
 _LATE_S = 30.0
@@ -29,7 +29,11 @@ class Repairing:
     """Repairs one dataset, and has its keeper say how that stands."""
 
     def __init__(
-        self, head: Head, keeper: Keeper, snapshots: Snapshotting | None, refresh_mode: str
+        self,
+        head: CurrentVersion,
+        keeper: Refresher,
+        snapshots: Snapshotting | None,
+        refresh_mode: str,
     ) -> None:
         self._head = head
         self._keeper = keeper
@@ -46,14 +50,14 @@ class Repairing:
             try:
                 if await repair():
                     logger.info("stored rows are repaired", extra={**extra, "from": source})
-                    self._keeper.note(events.Mended())
+                    self._keeper.note(events.RowsRestored())
                     return
             except CarawayError as exc:
                 logger.warning(
                     "stored rows are not repaired",
                     extra={**extra, "from": source, "cause": exc.message},
                 )
-        self._keeper.note(events.Lost(f"{_FOUND}; {self._advice}"))
+        self._keeper.note(events.RowsLost(f"{_FOUND}; {self._advice}"))
 
     async def _put_back(self) -> bool:
         """Have executors store what they have; return whether the version can be read by that."""

@@ -24,9 +24,9 @@ from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo, ResultStore
 from caraway_scheduler.acceleration.recipes.recipes import quoted
 from caraway_scheduler.acceleration.versions import making, version_codec
-from caraway_scheduler.acceleration.versions.head import Head
+from caraway_scheduler.acceleration.versions.head import CurrentVersion
 from caraway_scheduler.acceleration.versions.making import Maker
-from caraway_scheduler.acceleration.versions.version import Part, Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
@@ -48,13 +48,13 @@ class Found:
     chunk: ChunkInfo
 
 
-class SnapshotStore:
+class DatasetSnapshots:
     """Writes snapshots of one dataset, and has versions start from them.
 
     `maker` stores at the place of the snapshots, whose chunks `store` reads.
     """
 
-    def __init__(self, head: Head, maker: Maker, store: ResultStore) -> None:
+    def __init__(self, head: CurrentVersion, maker: Maker, store: ResultStore) -> None:
         self._head = head
         self._maker = maker
         self._store = store
@@ -147,7 +147,7 @@ class SnapshotStore:
         here = await self._copied(part)
         return self._head.anew(held, here, document["sql"], _cut(document["cut"]))
 
-    async def _copied(self, part: Part) -> Part:
+    async def _copied(self, part: VersionPart) -> VersionPart:
         key = making.key_of(self._head.name)
         try:
             chunks = [await self._copy(part, number, key) for number in range(len(part.chunks))]
@@ -155,15 +155,15 @@ class SnapshotStore:
             with suppress(CarawayError):
                 await self._head.results.delete(key)
             raise
-        return Part(key, part.schema, tuple(chunks))
+        return VersionPart(key, part.schema, tuple(chunks))
 
-    async def _copy(self, part: Part, number: int, key: str) -> ChunkInfo:
+    async def _copy(self, part: VersionPart, number: int, key: str) -> ChunkInfo:
         chunk = part.chunks[number]
         batches = [each async for each in self._store.read_chunk(part.key, chunk)]
         written = await self._head.results.write_chunk(key, number, part.schema, batches)
         return replace(written, partition=chunk.partition)
 
-    async def _describe(self, part: Part, version: Version) -> None:
+    async def _describe(self, part: VersionPart, version: DatasetVersion) -> None:
         document = {
             "origin": version.origin,
             "key": part.key,
@@ -227,7 +227,7 @@ class SnapshotStore:
             return None
 
 
-def state_of(version: Version) -> str:
+def state_of(version: DatasetVersion) -> str:
     """Name what readers see of a version: equal where its rows are."""
     log = version.read_log
     return f"{version.key}/{log[-1].chunk.sha256 if log else ''}"

@@ -7,10 +7,10 @@ from typing import Literal
 
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.errors import CarawayError
-from caraway_core.manifest.acceleration import Snapshots
+from caraway_core.manifest.acceleration import SnapshotSettings
 from caraway_scheduler.acceleration.upkeep import snapshots
-from caraway_scheduler.acceleration.upkeep.snapshots import SnapshotStore
-from caraway_scheduler.acceleration.versions.head import Head, MovedError
+from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, MovedError
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,11 @@ class Snapshotting:
     """One for each accelerated dataset and scheduler; one of the schedulers works at a time."""
 
     def __init__(
-        self, head: Head, store: SnapshotStore, wanted: Snapshots, on_failure: OnFailure
+        self,
+        head: CurrentVersion,
+        store: DatasetSnapshots,
+        wanted: SnapshotSettings,
+        on_failure: OnFailure,
     ) -> None:
         self._head = head
         self._store = store

@@ -22,7 +22,7 @@ from caraway_core.ids import TableName
 from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.acceleration.versions import making
 from caraway_scheduler.acceleration.versions.marks import Mark
-from caraway_scheduler.acceleration.versions.versions import Versions
+from caraway_scheduler.acceleration.versions.versions import VersionStore
 
 logger = logging.getLogger(__name__)
 GONE_AFTER = timedelta(days=30)
@@ -44,7 +44,7 @@ class Unkept:
 
     def __init__(
         self,
-        versions: Versions,
+        versions: VersionStore,
         results: ResultStore,
         location: str,
         clock: Callable[[], datetime],

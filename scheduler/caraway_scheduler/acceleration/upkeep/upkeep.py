@@ -17,8 +17,8 @@ from caraway_core.protocols.results import ResultStore
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.upkeep import logs
 from caraway_scheduler.acceleration.versions import making
-from caraway_scheduler.acceleration.versions.head import Head, MovedError
-from caraway_scheduler.acceleration.versions.version import Part, Version
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, MovedError
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class Upkeep:
 
     def __init__(
         self,
-        head: Head,
+        head: CurrentVersion,
         recipe: Recipe,
         results: ResultStore,
         every_s: float | None = None,
@@ -108,7 +108,7 @@ class Upkeep:
             if is_mine:
                 await self._join()
 
-    async def _gather_after(self, before: Version) -> None:
+    async def _gather_after(self, before: DatasetVersion) -> None:
         """Gather entries that come after those of a version that is being rewritten."""
         while True:
             await self._news.wait()
@@ -171,7 +171,7 @@ class Upkeep:
             await head.show()
         return held
 
-    async def _rewrite(self, before: Version) -> bool:
+    async def _rewrite(self, before: DatasetVersion) -> bool:
         """Write a base anew with what statements read of its log, while changes go on."""
         gathering = tasks.begin(self._gather_after(before))
         try:
@@ -180,7 +180,7 @@ class Upkeep:
             gathering.cancel()
             self._news.set()  # What it took may not have been looked at.
 
-    async def _rewritten(self, before: Version) -> bool:
+    async def _rewritten(self, before: DatasetVersion) -> bool:
         head = self._head
         sql = self._recipe.rewritten(before.schema, head.clock())
         read = {before.key: before.read_log}
@@ -195,7 +195,7 @@ class Upkeep:
                 is_done = await self._rebase(before, part, kept)
         return is_done
 
-    async def _rebase(self, before: Version, part: Part, kept: Log) -> bool | None:
+    async def _rebase(self, before: DatasetVersion, part: VersionPart, kept: Log) -> bool | None:
         """Put a rewritten base in place of the one that it was made of; False: that one has gone.
 
         None: other schedulers logged changes each time. What was rewritten still holds then.
@@ -218,7 +218,7 @@ class Upkeep:
             return True
         return None
 
-    async def _kept(self, before: Version) -> Log:
+    async def _kept(self, before: DatasetVersion) -> Log:
         """Return an entry with what must be known of the log when it has gone, if anything."""
         keys = self._head.subject.keys
         if keys is None or not before.read_log:
@@ -234,13 +234,13 @@ class Upkeep:
         return LogEntry(replace(chunk, key=key), now_ms if made_ms is None else made_ms)
 
 
-def _crumbs(version: Version, past: int = 0) -> int:
+def _crumbs(version: DatasetVersion, past: int = 0) -> int:
     """Count the last entries that are worth being gathered; those that are not read stay apart."""
     unread = len(version.log) - version.pending if version.pending else 0
     return logs.tail(version.log[max(past, unread) :])
 
 
-def _joined(version: Version, crumbs: Log, entry: LogEntry) -> dict[str, Any] | None:
+def _joined(version: DatasetVersion, crumbs: Log, entry: LogEntry) -> dict[str, Any] | None:
     """Return what changes with one entry in place of some; None: these are not there any more."""
     log, pending = version.log, version.pending
     first = log.index(crumbs[0]) if crumbs[0] in log else 0
@@ -252,12 +252,12 @@ def _joined(version: Version, crumbs: Log, entry: LogEntry) -> dict[str, Any] | 
     return {"log": (*log[:first], entry, *log[end:]), "pending": pending}
 
 
-def _is_due(version: Version) -> bool:
+def _is_due(version: DatasetVersion) -> bool:
     most = min(MOST_LOGGED, max(LEAST_LOGGED, version.base_rows // _SHARE))
     return version.log_rows - _remembered(version) > most
 
 
-def _remembered(version: Version) -> int:
+def _remembered(version: DatasetVersion) -> int:
     """Count the rows of a first entry that only says what was seen; it stays however long."""
     first = version.log[:1]
     is_kept = bool(first) and not first[0].made_ms

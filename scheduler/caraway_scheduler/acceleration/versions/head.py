@@ -19,10 +19,10 @@ from caraway_core.protocols.results import ResultStore
 from caraway_core.tables import Keys, StoredTable
 from caraway_scheduler.acceleration.versions import making, reads
 from caraway_scheduler.acceleration.versions.claims import Claim
-from caraway_scheduler.acceleration.versions.making import NO_LOGS, Maker, Stored
+from caraway_scheduler.acceleration.versions.making import NO_LOGS, Maker, StoredSize
 from caraway_scheduler.acceleration.versions.requests import Requests
-from caraway_scheduler.acceleration.versions.version import Part, Superseded, Version
-from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor, Versions
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
+from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor, VersionStore
 from caraway_scheduler.acceleration.versions.wishes import Wishes
 
 logger = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ class Subject:
     replicas: int = 1
 
 
-class Head:
+class CurrentVersion:
     """What this process knows of the version that stands, and what its readers see.
 
     Writers hold `moving`, so that those of one process do not fail because of each other. Writers
@@ -61,7 +61,7 @@ class Head:
         self,
         subject: Subject,
         maker: Maker,
-        versions: Versions,
+        versions: VersionStore,
         results: ResultStore,
         show: Show,
         clock: Callable[[], datetime],
@@ -72,7 +72,7 @@ class Head:
         self.clock = clock
         self.moving = asyncio.Lock()
         self.held: HeldVersion | None = None
-        self.shown: Version | None = None
+        self.shown: DatasetVersion | None = None
         self._cleared_at = datetime.min.replace(tzinfo=UTC)
         self._is_over = False
         self._looking, self._showing = asyncio.Lock(), asyncio.Lock()
@@ -114,15 +114,15 @@ class Head:
     async def make(
         self,
         sql: str,
-        on_progress: Callable[[Stored], None],
+        on_progress: Callable[[StoredSize], None],
         cut: PartitionBy,
         logs: Logs = NO_LOGS,
-    ) -> Part:
+    ) -> VersionPart:
         """Have rows stored that will be read here. Raises as `Maker.make` does."""
         is_kept = not self.subject.is_mapped
         return await self.maker.make(self.name, sql, on_progress, cut, logs, is_kept=is_kept)
 
-    async def load(self, version: Version) -> Version:
+    async def load(self, version: DatasetVersion) -> DatasetVersion:
         """Bring a version to where it will be read, and count its rows.
 
         Raises:
@@ -176,7 +176,7 @@ class Head:
                 await self.look()
         await self.show()
 
-    async def _move_readers(self, version: Version) -> None:
+    async def _move_readers(self, version: DatasetVersion) -> None:
         before, table = self.shown, self.table(version)
         if version.read_log or (before is not None and before.read_log):
             self.maker.follow(table, version.read_log)
@@ -197,11 +197,13 @@ class Head:
         past = [Superseded(key, now) for key in sorted(version.keys - following.keys)]
         return Successor(held, replace(following, superseded=(*version.superseded, *past)))
 
-    def anew(self, held: HeldVersion | None, part: Part, sql: str, cut: PartitionBy) -> Successor:
+    def anew(
+        self, held: HeldVersion | None, part: VersionPart, sql: str, cut: PartitionBy
+    ) -> Successor:
         """Return a version of nothing but this part, to stand after what was read."""
         now, location, origin = self.clock(), self.maker.place.title, self.subject.origin
         if held is None:
-            return Successor(None, Version(1, (part,), location, now, sql, origin, cut=cut))
+            return Successor(None, DatasetVersion(1, (part,), location, now, sql, origin, cut=cut))
         return self.next(
             held,
             parts=(part,),
@@ -219,7 +221,7 @@ class Head:
         """Bring a version to where it will be read, before it stands. Raises as `load`."""
         return replace(successor, version=await self.load(successor.version))
 
-    def table(self, version: Version) -> StoredTable:
+    def table(self, version: DatasetVersion) -> StoredTable:
         subject = self.subject
         return version.table(
             self.maker.place,
@@ -254,7 +256,7 @@ class Head:
         left = tuple(each for each in version.superseded if each.key not in unread)
         return replace(successor, version=replace(version, superseded=left))
 
-    async def _remove_old(self, before: Version | None, version: Version) -> None:
+    async def _remove_old(self, before: DatasetVersion | None, version: DatasetVersion) -> None:
         """Remove what no statement can read, and what failed refreshes left long ago.
 
         What is not known and not old may be what another scheduler is making.

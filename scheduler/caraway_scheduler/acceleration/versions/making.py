@@ -22,7 +22,7 @@ from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.dispatch import Dispatch, Statement
 from caraway_core.protocols.storing import GROWN_CHUNK_BYTES, StoredChunk, StoreOrder, in_order
 from caraway_core.tables import ResultPlace, StoredTable
-from caraway_scheduler.acceleration.versions.version import Part
+from caraway_scheduler.acceleration.versions.version import VersionPart
 from caraway_scheduler.queries import storing
 
 logger = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredSize:
     """How much is stored so far."""
 
     rows: int = 0
@@ -118,12 +118,12 @@ class Maker:
         self,
         name: TableName,
         sql: str,
-        on_progress: Callable[[Stored], None],
+        on_progress: Callable[[StoredSize], None],
         cut: PartitionBy = _WHOLE,
         logs: Logs = NO_LOGS,
         *,
         is_kept: bool = False,
-    ) -> Part:
+    ) -> VersionPart:
         """Store what the statement gives, cut into partitions.
 
         With `is_kept` rows stay in memory where they are made, for whoever loads them next.
@@ -145,7 +145,7 @@ class Maker:
             def told(words: list[StoredChunk]) -> None:
                 chunks = in_order(words)
                 on_progress(
-                    Stored(
+                    StoredSize(
                         sum(chunk.row_count for chunk in chunks),
                         sum(chunk.size_bytes for chunk in chunks),
                     )
@@ -160,7 +160,7 @@ class Maker:
                 if attempt == _TRIES:
                     raise
             else:
-                return Part(key, answer.schema, answer.chunks)
+                return VersionPart(key, answer.schema, answer.chunks)
         raise AssertionError("unreachable")
 
 

@@ -10,7 +10,7 @@ from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import ExecutorStatus
 from caraway_core.tables import StoredTable
 from caraway_engine.sharing import dealing
-from caraway_scheduler.acceleration.versions.version import Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
 
 SCHEMA = pa.schema(
     [
@@ -25,7 +25,8 @@ SCHEMA = pa.schema(
 
 
 def table(
-    read: Iterable[tuple[TableName, Version, StoredTable]], executors: Sequence[ExecutorStatus]
+    read: Iterable[tuple[TableName, DatasetVersion, StoredTable]],
+    executors: Sequence[ExecutorStatus],
 ) -> pa.Table:
     """Tell of each partition of the versions that are read which executors it belongs to.
 
@@ -38,7 +39,7 @@ def table(
 
 
 def _rows(
-    name: TableName, version: Version, spec: StoredTable, ready: Sequence[ExecutorId]
+    name: TableName, version: DatasetVersion, spec: StoredTable, ready: Sequence[ExecutorId]
 ) -> Iterable[dict[str, Any]]:
     sizes: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for chunk in spec.chunks:

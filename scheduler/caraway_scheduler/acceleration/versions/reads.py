@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import UnderWay
+from caraway_core.protocols.dispatch import ActiveStatement
 from caraway_core.protocols.state import StateStore
 from caraway_core.tables import StoredTable, TableSpec, ViewTable
 from caraway_scheduler.acceleration.versions.freshness import Mentions
@@ -67,7 +67,7 @@ class Reads:
                 return
         raise CarawayError("what statements read could not be written down; it is tried again")
 
-    async def run(self, under_way: Callable[[], Collection[UnderWay]]) -> None:
+    async def run(self, under_way: Callable[[], Collection[ActiveStatement]]) -> None:
         """Keep what long statements read until cancelled."""
         while True:
             await asyncio.sleep(look_s())
@@ -82,13 +82,13 @@ class Reads:
                 )
 
 
-def _long(statements: Iterable[UnderWay], now_s: float) -> list[UnderWay]:
+def _long(statements: Iterable[ActiveStatement], now_s: float) -> list[ActiveStatement]:
     before_s = now_s - KEPT.total_seconds() / 2
     found = [each for each in statements if each.since_s <= before_s]
     return sorted(found, key=lambda each: each.since_s)
 
 
-def keys_of(statements: Iterable[UnderWay]) -> list[str]:
+def keys_of(statements: Iterable[ActiveStatement]) -> list[str]:
     """Return the keys of all chunks that statements may read, each once, in their order."""
     mentions: dict[int, Mentions] = {}
     keys: dict[str, None] = {}

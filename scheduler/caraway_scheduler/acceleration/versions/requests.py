@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from caraway_core.ids import TableName
 from caraway_core.protocols.state import StateStore
-from caraway_scheduler.acceleration.versions.version import Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
 
 logger = logging.getLogger(__name__)
 KEPT_S = 24 * 3600.0
@@ -57,7 +57,7 @@ class Requests:
         self._prefix = f"{_PAGES}{quote(name, safe='')}/"
         self._pages: dict[int, dict[str, str]] = {}
 
-    async def learn(self, version: Version) -> None:
+    async def learn(self, version: DatasetVersion) -> None:
         """Read the pages that a version names and that are not known yet."""
         first = max(0, version.request_pages - MOST_PAGES)
         for number in [each for each in self._pages if each < first]:
@@ -67,7 +67,7 @@ class Requests:
         for number, entry in zip(missing, entries, strict=True):
             self._pages[number] = _read(entry.value) if entry is not None else {}
 
-    def find(self, version: Version, request: str) -> str | None:
+    def find(self, version: DatasetVersion, request: str) -> str | None:
         """Return what was applied under the key of a request, of the pages that are known."""
         wanted = request[:_ID]
         for each in reversed(version.requests):
@@ -78,7 +78,7 @@ class Requests:
                 return wanted + page[wanted]
         return None
 
-    async def turned(self, version: Version) -> tuple[Sequence[str], int]:
+    async def turned(self, version: DatasetVersion) -> tuple[Sequence[str], int]:
         """Return the requests that the next version names, and how many pages there are then.
 
         Those that it does not name any more are in a page before this returns.

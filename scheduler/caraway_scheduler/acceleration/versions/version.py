@@ -20,7 +20,7 @@ class Superseded:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class VersionPart:
     """Chunks that were stored under one key, by one load. It never changes."""
 
     key: str
@@ -29,7 +29,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class DatasetVersion:
     """What readers see of a dataset: the rows of its parts, and the changes of its log.
 
     `sql` is what it was made by, of the source `origin`. `location` is where its chunks lie: a
@@ -39,7 +39,7 @@ class Version:
     """
 
     number: int
-    parts: tuple[Part, ...]
+    parts: tuple[VersionPart, ...]
     location: str
     made_at: datetime
     sql: str

@@ -10,14 +10,14 @@ import pyarrow as pa
 
 from caraway_core.changes import LogEntry
 from caraway_core.errors import CarawayError
-from caraway_core.partitions.keys import Bucket, ByColumn, ByExpression, PartitionBy, Term
+from caraway_core.partitions.keys import BucketKey, ByColumn, ByExpression, PartitionBy, Term
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.acceleration.versions.version import Part, Superseded, Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 
 _FORMAT = 3
 
 
-def encode(version: Version) -> bytes:
+def encode(version: DatasetVersion) -> bytes:
     """Write a version; its parts are named, and written by `encode_part`."""
     document = {
         "format": _FORMAT,
@@ -57,7 +57,7 @@ def location(stored: bytes) -> str:
     return str(_read(stored)["location"])
 
 
-def decode(stored: bytes, parts: Mapping[str, Part]) -> Version:
+def decode(stored: bytes, parts: Mapping[str, VersionPart]) -> DatasetVersion:
     """Read a version that is made of these parts.
 
     Raises:
@@ -65,7 +65,7 @@ def decode(stored: bytes, parts: Mapping[str, Part]) -> Version:
     """
     document = _read(stored)
     try:
-        return Version(
+        return DatasetVersion(
             document["number"],
             tuple(parts[key] for key in document["parts"]),
             document["location"],
@@ -88,12 +88,12 @@ def decode(stored: bytes, parts: Mapping[str, Part]) -> Version:
         raise _damaged(exc) from exc
 
 
-def encode_part(part: Part) -> bytes:
+def encode_part(part: VersionPart) -> bytes:
     schema = base64.b64encode(part.schema.serialize()).decode()
     return _text({"schema": schema, "chunks": [_chunk(each) for each in part.chunks]})
 
 
-def decode_part(key: str, stored: bytes) -> Part:
+def decode_part(key: str, stored: bytes) -> VersionPart:
     """Read a part.
 
     Raises:
@@ -102,7 +102,7 @@ def decode_part(key: str, stored: bytes) -> Part:
     try:
         document = json.loads(stored)
         schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(document["schema"])))
-        return Part(key, schema, tuple(ChunkInfo(*each) for each in document["chunks"]))
+        return VersionPart(key, schema, tuple(ChunkInfo(*each) for each in document["chunks"]))
     except (ValueError, KeyError, TypeError, pa.ArrowException) as exc:
         raise _damaged(exc) from exc
 
@@ -138,7 +138,7 @@ def _read_entry(written: list[Any]) -> LogEntry:
 def term(written: Term) -> list[Any]:
     """Write what parts rows; `read_term` reads it."""
     match written:
-        case Bucket(count, column, name):
+        case BucketKey(count, column, name):
             return ["bucket", column, name, count]
         case ByColumn(column, name):
             return ["column", column, name]
@@ -149,7 +149,7 @@ def term(written: Term) -> list[Any]:
 def read_term(written: list[Any]) -> Term:
     kind, text, name, *more = written
     if kind == "bucket":
-        return Bucket(more[0], text, name)
+        return BucketKey(more[0], text, name)
     return ByColumn(text, name) if kind == "column" else ByExpression(text, name)
 
 

@@ -16,16 +16,24 @@ from urllib.parse import quote, unquote
 
 from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_scheduler.acceleration.versions import version_codec
 from caraway_scheduler.acceleration.versions.claims import Claim
 from caraway_scheduler.acceleration.versions.marks import Marks
 from caraway_scheduler.acceleration.versions.reads import Reads
 from caraway_scheduler.acceleration.versions.requests import Requests
-from caraway_scheduler.acceleration.versions.version import Part, Superseded, Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, Superseded, VersionPart
 from caraway_scheduler.acceleration.versions.wishes import SETTINGS, Wishes
 
-__all__ = ["HeldVersion", "Part", "Successor", "Superseded", "Version", "Versions", "name_in"]
+__all__ = [
+    "DatasetVersion",
+    "HeldVersion",
+    "Successor",
+    "Superseded",
+    "VersionPart",
+    "VersionStore",
+    "name_in",
+]
 
 VERSIONS = "accelerated/"
 _PARTS = "accelerated-parts/"
@@ -38,7 +46,7 @@ _OLD_MARK = timedelta(days=1)
 class HeldVersion:
     """A version as it was read: with the revision at which it stood in the state store."""
 
-    version: Version
+    version: DatasetVersion
     revision: int
 
 
@@ -51,10 +59,10 @@ class Successor:
     """
 
     before: HeldVersion | None
-    version: Version
+    version: DatasetVersion
 
 
-class Versions:
+class VersionStore:
     """Reads versions, and has successors take their place.
 
     Each method raises StateAwayError while the store does not answer.
@@ -71,7 +79,7 @@ class Versions:
         self._clock = clock
         self._store = store
         self._owner = owner
-        self._parts: dict[TableName, dict[str, Part]] = {}
+        self._parts: dict[TableName, dict[str, VersionPart]] = {}
         self._kept: set[TableName] = set()
 
     async def current(self, name: TableName) -> HeldVersion | None:
@@ -124,7 +132,7 @@ class Versions:
         """Keep a dataset no longer."""
         self._kept.discard(name)
 
-    async def entry(self, name: TableName) -> Entry | None:
+    async def entry(self, name: TableName) -> StateEntry | None:
         """Return a version as it is written, and do not keep it."""
         return await self._store.get(_key(VERSIONS, name))
 
@@ -132,7 +140,7 @@ class Versions:
         """Return at which revision the version of each dataset stands; 0: there is none."""
         return await self._store.revisions([_key(VERSIONS, name) for name in names])
 
-    def location(self, entry: Entry) -> str:
+    def location(self, entry: StateEntry) -> str:
         """Return where the chunks of a written version lie.
 
         Raises:
@@ -154,7 +162,7 @@ class Versions:
         """Return the datasets that have a version."""
         return [name_in(entry) for entry in await self._store.scan(VERSIONS)]
 
-    def watch(self) -> AsyncIterator[Entry]:
+    def watch(self) -> AsyncIterator[StateEntry]:
         """Yield the entries of datasets whose version changes."""
         return self._store.watch(VERSIONS)
 
@@ -167,7 +175,7 @@ class Versions:
         for entry in await self._store.scan(SETTINGS):
             await self._store.compare_and_set(entry.key, None, expected=entry.revision)
 
-    def wished(self, prefix: str) -> AsyncIterator[Entry]:
+    def wished(self, prefix: str) -> AsyncIterator[StateEntry]:
         """Yield what users ask of datasets, through any scheduler."""
         return self._store.watch(prefix)
 
@@ -189,9 +197,9 @@ class Versions:
                 await self._store.compare_and_set(entry.key, entry.value, expected=entry.revision)
         self._kept.add(name)
 
-    async def _read(self, name: TableName, keys: Sequence[str]) -> dict[str, Part] | None:
+    async def _read(self, name: TableName, keys: Sequence[str]) -> dict[str, VersionPart] | None:
         known = self._parts.get(name, {})
-        parts: dict[str, Part] = {}
+        parts: dict[str, VersionPart] = {}
         for key in keys:
             part = known.get(key)
             if part is None:
@@ -203,14 +211,14 @@ class Versions:
         self._parts[name] = parts
         return parts
 
-    async def _write(self, name: TableName, part: Part) -> None:
+    async def _write(self, name: TableName, part: VersionPart) -> None:
         # Written before, by an attempt whose answer was lost, it is the same.
         await self._store.compare_and_set(
             _part_key(name, part.key), version_codec.encode_part(part), expected=None
         )
 
 
-def name_in(entry: Entry) -> TableName:
+def name_in(entry: StateEntry) -> TableName:
     """Return whose version an entry is."""
     return TableName(unquote(entry.key.removeprefix(VERSIONS)))
 

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 
 ASKED, SETTINGS = "accelerated-asked/", "accelerated-settings/"
 _KEPT_S = 7 * 86400.0
@@ -92,17 +92,17 @@ def manifest(origin: str, sql: str) -> str:
     return f"{origin}\n{sql}"
 
 
-def name_in(entry: Entry) -> TableName:
+def name_in(entry: StateEntry) -> TableName:
     """Return the dataset that an entry is about."""
     return TableName(unquote(entry.key.partition("/")[2]))
 
 
-def ask_of(entry: Entry) -> Ask:
+def ask_of(entry: StateEntry) -> Ask:
     document = json.loads(entry.value)
     return Ask(document["id"], document["body"])
 
 
-def sql_of(entry: Entry, manifest: str) -> str | None:
+def sql_of(entry: StateEntry, manifest: str) -> str | None:
     """Return the statement of written settings, unless the manifest was another one."""
     document = json.loads(entry.value)
     return str(document["sql"]) if document["manifest"] == manifest else None

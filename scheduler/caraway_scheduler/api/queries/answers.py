@@ -17,7 +17,7 @@ from caraway_scheduler.queries.storing import StoredAnswer
 _EXPIRED = "the results of query '{}' have expired; submit it again"
 
 
-class Reading:
+class ChunkRows:
     """The rows of some chunks; the next batch is fetched while the present one is in use."""
 
     def __init__(self, schema: pa.Schema, batches: AsyncIterator[pa.RecordBatch]) -> None:
@@ -102,13 +102,15 @@ def chunk(manifest: StoredAnswer, job: Job, index: int) -> Sequence[ChunkInfo]:
     raise NoResultsError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
 
 
-async def read(desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> Reading:
+async def read(
+    desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]
+) -> ChunkRows:
     """Open some chunks, whose reading must be closed.
 
     Raises:
         NoResultsError: they have expired, or are missing or damaged.
     """
-    reading = Reading(schema, desk.read(job, chunks))
+    reading = ChunkRows(schema, desk.read(job, chunks))
     try:
         await reading.open()
     except BaseException as exc:

@@ -10,12 +10,12 @@ from starlette.responses import Response
 from caraway_core.errors import CarawayError
 from caraway_scheduler.jobs.model import JobStatus
 from caraway_serving import errors
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 P = ParamSpec("P")
 
 
-class NoResultsError(RefusedError):
+class NoResultsError(RefusedRequestError):
     """The results of a job cannot be had, or not now; `job_status` says why."""
 
     def __init__(self, status: int, message: str, job_status: JobStatus) -> None:
@@ -32,7 +32,7 @@ def worded(handler: Callable[P, Awaitable[Response]]) -> Callable[P, Awaitable[R
             return await handler(*args, **kwargs)
         except NoResultsError as exc:
             return errors.as_error(exc, status=exc.job_status)
-        except (CarawayError, RefusedError) as exc:
+        except (CarawayError, RefusedRequestError) as exc:
             return errors.as_error(exc)
         except ClientDisconnect:
             return errors.CLIENT_GONE

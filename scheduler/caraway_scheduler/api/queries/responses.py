@@ -13,9 +13,9 @@ from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_core.ids import JobId
 from caraway_engine.formats import Encoder
-from caraway_scheduler.api.queries.answers import Reading
+from caraway_scheduler.api.queries.answers import ChunkRows
 from caraway_serving import streaming
-from caraway_serving.streaming import BodySender, Form
+from caraway_serving.streaming import AnswerForm, BodySender
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ class StoredResponse(Response):
     """Sends itself; nothing of its base is used. `head` is what the encoder began with."""
 
     def __init__(
-        self, job_id: JobId, reading: Reading, encoder: Encoder, head: bytes, form: Form
+        self, job_id: JobId, reading: ChunkRows, encoder: Encoder, head: bytes, form: AnswerForm
     ) -> None:
         self.status_code = 200
         self.background = None
@@ -51,7 +51,7 @@ class StoredResponse(Response):
 
 
 async def _unless_gone(
-    reading: Reading, gone: asyncio.Future[None]
+    reading: ChunkRows, gone: asyncio.Future[None]
 ) -> AsyncIterator[pa.RecordBatch]:
     async for batch in reading:
         if gone.done():

@@ -18,9 +18,9 @@ from caraway_scheduler.api.queries.responses import StoredResponse
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.jobs.protocol import MOST_WAIT_S, JobDesk
 from caraway_serving import bodies, negotiation, scopes, streaming
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 from caraway_serving.negotiation import STORED_TYPES
-from caraway_serving.streaming import Form
+from caraway_serving.streaming import AnswerForm
 
 router = APIRouter(tags=["Asynchronous queries"])
 _MOST_LISTED = 10_000
@@ -122,7 +122,7 @@ async def chunk(
     try:
         return await _results(request, query_id, index, _CONFLICT)
     except errors.NoResultsError as exc:
-        raise RefusedError(exc.status, exc.message) from exc
+        raise RefusedRequestError(exc.status, exc.message) from exc
 
 
 @router.post("/v1/queries/{query_id}/cancel", **documentation.CANCEL)
@@ -132,7 +132,7 @@ async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
     desk = _desk(request)
     principal = scopes.principal(request)
     if not principal.may_write:
-        raise RefusedError(403, "cancelling a query needs a key that ends in :rw")
+        raise RefusedRequestError(403, "cancelling a query needs a key that ends in :rw")
     return await _described(
         request, desk, await desk.cancel(principal.id, submissions.job_id(query_id))
     )
@@ -176,12 +176,12 @@ async def _stored(
         head = encoder.begin(schema)
     except InvalidQueryError as exc:
         # The answer is there, only not in this form.
-        raise RefusedError(406, exc.message) from exc
+        raise RefusedRequestError(406, exc.message) from exc
     reading = await answers.read(desk, job, schema, chunks)
     return StoredResponse(job.job_id, reading, encoder, head, _form(request, content_type))
 
 
-def _form(request: Request, content_type: str) -> Form:
+def _form(request: Request, content_type: str) -> AnswerForm:
     services = app_state.services(request)
     counts = services.tallies.query_returned_bytes
 
@@ -192,7 +192,7 @@ def _form(request: Request, content_type: str) -> Form:
     vary = "Accept, Accept-Encoding"
     if services.keyring is not None:
         vary += ", Authorization, X-API-Key"
-    return Form(content_type, coding, count_bytes, {"vary": vary})
+    return AnswerForm(content_type, coding, count_bytes, {"vary": vary})
 
 
 def _desk(request: Request) -> JobDesk:
@@ -208,7 +208,7 @@ async def _find(request: Request, desk: JobDesk, query_id: str) -> Job:
 
 def _refuse_format(format_: str) -> None:
     if format_.lower() != "json":
-        raise RefusedError(
+        raise RefusedRequestError(
             400,
             f"format '{format_[:100]}' cannot be asked for in the query string; other forms than "
             f"JSON are asked for by Accept: {', '.join(STORED_TYPES)}",

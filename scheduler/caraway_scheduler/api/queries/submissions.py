@@ -9,7 +9,7 @@ from caraway_core.ids import JobId
 from caraway_core.sqltext import placeholders
 from caraway_scheduler.jobs.model import JobRequest
 from caraway_serving import bodies
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 
 _ID = re.compile(r"[0-9A-Za-z-]{1,64}")
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -27,13 +27,13 @@ def parse(body: bytes, content_type: str | None) -> JobRequest:
     """
     media_type = (content_type or "").partition(";")[0].strip().lower()
     if media_type and media_type != "application/json" and not media_type.endswith("+json"):
-        raise RefusedError(
+        raise RefusedRequestError(
             415, f"'{media_type}' cannot be read; send JSON with Content-Type: application/json"
         )
     document = _document(body)
     sql = document.get("sql")
     if not isinstance(sql, str):
-        raise RefusedError(422, f'the field "sql" must be a string; {_EXAMPLE}')
+        raise RefusedRequestError(422, f'the field "sql" must be a string; {_EXAMPLE}')
     return JobRequest(
         sql=sql,
         parameters=_parameters(document.get("parameters")),
@@ -51,7 +51,7 @@ def idempotency_key(header: str | None) -> str:
     if header is None:
         return ""
     if not _KEY.fullmatch(header):
-        raise RefusedError(
+        raise RefusedRequestError(
             400, "the Idempotency-Key must be 1 to 255 visible ASCII characters, such as a UUID"
         )
     return header
@@ -71,7 +71,7 @@ def job_id(text: str) -> JobId:
 def _document(body: bytes) -> dict[str, Any]:
     document = bodies.json(body, _EXAMPLE)
     if not isinstance(document, dict):
-        raise RefusedError(422, f"the request body must be a JSON object; {_EXAMPLE}")
+        raise RefusedRequestError(422, f"the request body must be a JSON object; {_EXAMPLE}")
     return document
 
 
@@ -79,7 +79,7 @@ def _parameters(values: Any) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict | list):
-        raise RefusedError(
+        raise RefusedRequestError(
             422,
             'the field "parameters" must be an object (for :name and $name) or an array (for $1 '
             "and ?)",
@@ -91,7 +91,7 @@ def _timeout_s(seconds: Any) -> float | None:
     if seconds is None:
         return None
     if not _is_number(seconds) or not 0 <= seconds < math.inf:
-        raise RefusedError(422, 'the field "timeout_seconds" must be a number, 0 or more')
+        raise RefusedRequestError(422, 'the field "timeout_seconds" must be a number, 0 or more')
     return float(min(seconds, _LONGEST_S))
 
 
@@ -99,7 +99,9 @@ def _maximum_size(size: Any) -> int | None:
     if size is None:
         return None
     if not _is_number(size) or size < 0 or size != size // 1:
-        raise RefusedError(422, 'the field "maximum_size" must be a number of bytes, 0 or more')
+        raise RefusedRequestError(
+            422, 'the field "maximum_size" must be a number of bytes, 0 or more'
+        )
     return int(min(size, _LARGEST))
 
 

@@ -10,10 +10,10 @@ from starlette.types import Receive, Scope, Send
 from caraway_core import tasks
 from caraway_core.errors import CarawayError
 from caraway_engine import formats
-from caraway_scheduler.queries.answers import Answer, CachedRows, LiveRows
+from caraway_scheduler.queries.answers import CachedRows, LiveRows, StatementAnswer
 from caraway_serving import streaming
 from caraway_serving.negotiation import Choice, Coding
-from caraway_serving.streaming import BodySender, Form
+from caraway_serving.streaming import AnswerForm, BodySender
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class AnswerResponse(Response):
 
     def __init__(
         self,
-        answer: Answer,
+        answer: StatementAnswer,
         choice: Choice,
         coding: Coding,
         headers: Mapping[str, str],
@@ -37,7 +37,7 @@ class AnswerResponse(Response):
         self.background = None
         self._answer = answer
         self._format = choice.format
-        self._form = Form(choice.content_type, coding, count_bytes, headers)
+        self._form = AnswerForm(choice.content_type, coding, count_bytes, headers)
         self._encoder = formats.make(choice.format)
         self._started = started
 

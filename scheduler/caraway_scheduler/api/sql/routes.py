@@ -12,7 +12,7 @@ from caraway_core.errors import CarawayError
 from caraway_scheduler.api import app_state
 from caraway_scheduler.api.sql import documentation, requests
 from caraway_scheduler.api.sql.responses import AnswerResponse
-from caraway_scheduler.queries.answers import Answer
+from caraway_scheduler.queries.answers import StatementAnswer
 from caraway_scheduler.queries.service import QueryRequest, QueryService
 from caraway_serving import bodies, errors, negotiation, scopes, streaming
 
@@ -32,7 +32,7 @@ async def run_sql(request: Request) -> Response:
         answer = services.queries.recall(query)
         if answer is None:
             answer = await streaming.unless_gone(request, services.queries.start(query))
-    except (CarawayError, errors.RefusedError) as exc:
+    except (CarawayError, errors.RefusedRequestError) as exc:
         return errors.as_text(exc)
     except ClientDisconnect:
         return errors.CLIENT_GONE
@@ -96,7 +96,7 @@ def _query(request: Request, body: requests.SqlBody) -> QueryRequest:
     )
 
 
-def _headers(answer: Answer, queries: QueryService, has_keys: bool) -> dict[str, str]:
+def _headers(answer: StatementAnswer, queries: QueryService, has_keys: bool) -> dict[str, str]:
     headers = {"x-query-id": answer.query_id, "vary": "Accept, Accept-Encoding"}
     if answer.cache_status is not None:
         headers["results-cache-status"] = answer.cache_status

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from caraway_core import tasks
 from caraway_core.ids import TableName
-from caraway_core.protocols.fleet import Page
+from caraway_core.protocols.fleet import AnswerPage
 
 
 class PagedStream:
@@ -17,8 +17,8 @@ class PagedStream:
 
     def __init__(
         self,
-        first: Page,
-        fetch: Callable[[str], Coroutine[Any, Any, Page]],
+        first: AnswerPage,
+        fetch: Callable[[str], Coroutine[Any, Any, AnswerPage]],
         close: Callable[[str], Awaitable[None]],
     ) -> None:
         assert first.schema is not None
@@ -29,7 +29,7 @@ class PagedStream:
         self._close = close
         self._cursor = None if first.is_last else first.cursor
         self._batches = deque(first.batches)
-        self._coming: asyncio.Future[Page] | None = None
+        self._coming: asyncio.Future[AnswerPage] | None = None
 
     def __aiter__(self) -> AsyncIterator[pa.RecordBatch]:
         return self

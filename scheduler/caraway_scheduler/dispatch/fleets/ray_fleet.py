@@ -25,16 +25,16 @@ from caraway_core.protocols import wire
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.fleet import (
     ANSWER_S,
+    AnswerPage,
     Description,
+    ExchangePart,
     Input,
-    Outcome,
     OwnFile,
-    Page,
-    Part,
     Pinned,
-    Report,
     TableCatalog,
     Task,
+    TaskOutcome,
+    TaskReport,
     TaskTable,
 )
 from caraway_core.protocols.wire import PackedPage
@@ -164,18 +164,20 @@ class RayFleet:
         stream = await self.execute(executor_id, new_query_id(), statement, origin)
         await stream.aclose()
 
-    async def run(self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]) -> Outcome:
+    async def run(
+        self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
+    ) -> TaskOutcome:
         peer = self._peer(executor_id)
         count = task.split.count if task.split else 1
         method = peer.actor.run.options(num_returns=1 + count)
         call = self._call(task.query_id)
         told, *tables = method.remote(call, task, shapes(inputs), *handles(inputs))
-        report: Report = await self._work(peer, call, told, inputs)
+        report: TaskReport = await self._work(peer, call, told, inputs)
         parts = (
-            Part(table, executor_id, rows, size_bytes)
+            ExchangePart(table, executor_id, rows, size_bytes)
             for table, (rows, size_bytes) in zip(tables, report.sizes, strict=True)
         )
-        return Outcome(tuple(parts), report.elapsed_ms)
+        return TaskOutcome(tuple(parts), report.elapsed_ms)
 
     async def stream(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
@@ -280,8 +282,8 @@ class RayFleet:
         self._calls += 1
         return f"{query_id}/{self._calls}"
 
-    def _paged(self, peer: Peer, call: str, first: Page) -> PagedStream:
-        async def fetch(cursor: str) -> Page:
+    def _paged(self, peer: Peer, call: str, first: AnswerPage) -> PagedStream:
+        async def fetch(cursor: str) -> AnswerPage:
             return wire.unpack(await self._work(peer, call, peer.actor.next.remote(cursor)))
 
         async def close(cursor: str) -> None:

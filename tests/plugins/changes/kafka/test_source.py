@@ -15,7 +15,7 @@ from caraway_core.changes import Op
 from caraway_core.errors import DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeRequest, PositionLostError, SourceBatch
-from caraway_plugins.changes.kafka.source import KafkaChanges, Limits
+from caraway_plugins.changes.kafka.source import KafkaChanges, KafkaLimits
 from tests.kit.following import Replica
 from tests.kit.kafka import Cluster, brokers
 
@@ -42,7 +42,9 @@ def deleted(id_: int) -> dict[str, Any]:
     return {"op": "d", "before": {"id": id_}, "after": None}
 
 
-def source(servers: str, topic: str, limits: Limits | None = None, **params: str) -> KafkaChanges:
+def source(
+    servers: str, topic: str, limits: KafkaLimits | None = None, **params: str
+) -> KafkaChanges:
     given = {"kafka_bootstrap_servers": servers, **params}
     request = ChangeRequest(TableName("d"), "debezium", topic, given, COLUMNS, ("id",))
     return KafkaChanges(request, limits)
@@ -101,7 +103,7 @@ async def test_it_goes_on_after_what_was_applied(cluster: Cluster, topic: str) -
 
 async def test_batches_are_bounded(cluster: Cluster, topic: str) -> None:
     cluster.send(topic, *(created(number, "x") for number in range(100)))
-    async with following(source(cluster.servers, topic, Limits(batch_events=30))) as batches:
+    async with following(source(cluster.servers, topic, KafkaLimits(batch_events=30))) as batches:
         sizes = [(await anext(batches)).changes.received for _ in range(4)]
     assert max(sizes) <= 30
 

@@ -11,7 +11,7 @@ import pytest
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeRequest, SourceBatch
 from caraway_plugins.changes.postgres.source import PostgresChanges
-from caraway_plugins.changes.postgres.streaming import Limits
+from caraway_plugins.changes.postgres.streaming import StreamLimits
 from tests.kit.deadlines import until
 from tests.kit.following import Replica
 from tests.kit.postgres import Server, serving
@@ -30,7 +30,7 @@ class Followed:
     declared: tuple[pa.Field, ...] = ()
     primary_key: tuple[str, ...] = ()
 
-    def source(self, limits: Limits | None = None) -> PostgresChanges:
+    def source(self, limits: StreamLimits | None = None) -> PostgresChanges:
         request = ChangeRequest(
             TableName(self.table),
             "postgres",
@@ -42,7 +42,7 @@ class Followed:
         return PostgresChanges(request, limits)
 
     @asynccontextmanager
-    async def following(self, limits: Limits | None = None) -> AsyncIterator["Feed"]:
+    async def following(self, limits: StreamLimits | None = None) -> AsyncIterator["Feed"]:
         source = self.source(limits)
         batches = source.batches(self.replica.position)
         try:

@@ -7,7 +7,7 @@ import pytest
 from caraway_core.protocols.change_sources import PositionLostError
 from caraway_plugins.changes.postgres import pgoutput, positions
 from caraway_plugins.changes.postgres.pgoutput import UNCHANGED
-from caraway_plugins.changes.postgres.positions import Position
+from caraway_plugins.changes.postgres.positions import PostgresPosition
 
 
 def row(*values: str | bytes | None) -> bytes:
@@ -58,7 +58,7 @@ def test_what_was_not_asked_for_is_refused(payload: bytes) -> None:
 
 
 def test_a_position_is_read_as_it_was_written() -> None:
-    position = Position("g", "c", positions.lsn("16/B374D848"), 5, 7, True)
+    position = PostgresPosition("g", "c", positions.lsn("16/B374D848"), 5, 7, True)
     assert positions.read(position.text()) == position
     assert positions.lsn_text(position.lsn) == "16/B374D848"
 
@@ -70,7 +70,7 @@ def test_a_position_of_something_else_is_lost(text: str) -> None:
 
 
 def test_offsets_are_ordered_as_the_log_within_one_snapshot() -> None:
-    first, second = Position("a", "", 1).source, Position("b", "", 1).source
+    first, second = PostgresPosition("a", "", 1).source, PostgresPosition("b", "", 1).source
     assert first != second
     places = [(1, 0), (1, 1), (1, 256), (2, 0), (1 << 40, 5)]
     made = [positions.offset(first, lsn, number) for lsn, number in places]

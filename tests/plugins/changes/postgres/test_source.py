@@ -9,7 +9,7 @@ from caraway_core.changes import OP, Op
 from caraway_core.errors import DatasetError
 from caraway_core.protocols.change_sources import PositionLostError
 from caraway_plugins.changes.postgres import reading
-from caraway_plugins.changes.postgres.streaming import Limits
+from caraway_plugins.changes.postgres.streaming import StreamLimits
 from tests.kit.deadlines import eventually
 from tests.plugins.changes.postgres.conftest import Followed
 
@@ -134,7 +134,7 @@ async def test_a_load_that_was_broken_off_begins_anew(followed: Followed) -> Non
 
 
 async def test_a_huge_transaction_comes_in_parts_and_is_gone_on_with(followed: Followed) -> None:
-    limits = Limits(largest_rows=400)
+    limits = StreamLimits(largest_rows=400)
     async with followed.following(limits) as feed:
         await feed.load()
         followed.sql("INSERT INTO $t SELECT g, 'g' FROM generate_series(10, 1009) g")
@@ -190,7 +190,7 @@ async def test_whole_old_rows_are_enough_without_a_look_at_the_table(followed: F
 
 
 async def test_the_position_follows_a_log_that_grows_without_rows(followed: Followed) -> None:
-    async with followed.following(Limits(idle_s=0.05)) as feed:
+    async with followed.following(StreamLimits(idle_s=0.05)) as feed:
         await feed.load()
         loaded = feed.replica.position
         followed.sql("CREATE TABLE IF NOT EXISTS busy (id int)", "INSERT INTO busy VALUES (1)")
@@ -205,7 +205,7 @@ async def test_the_position_follows_a_log_that_grows_without_rows(followed: Foll
 async def test_a_table_that_goes_is_noticed_though_the_log_does_not_say_so(
     followed: Followed,
 ) -> None:
-    async with followed.following(Limits(idle_s=0.05)) as feed:
+    async with followed.following(StreamLimits(idle_s=0.05)) as feed:
         await feed.load()
         followed.sql("DROP TABLE $t")
         with pytest.raises(DatasetError, match="is not in the database"):
@@ -217,7 +217,7 @@ async def test_the_server_hears_of_us_while_a_batch_is_applied(followed: Followe
     def heard() -> Any:
         return followed.server.rows("SELECT reply_time FROM pg_stat_replication")
 
-    async with followed.following(Limits(beat_s=0.02)) as feed:
+    async with followed.following(StreamLimits(beat_s=0.02)) as feed:
         await feed.load()
         followed.sql("INSERT INTO $t VALUES (3, 'three')")
         await feed.next()

@@ -16,7 +16,7 @@ import pytest
 from caraway_core.changes import OFFSET, OP, Changes, Log, Logs, Op, log_schema
 from caraway_core.errors import CarawayError, ExecutionError, StateAwayError, UnavailableError
 from caraway_core.ids import TableName
-from caraway_core.partitions.keys import Bucket, PartitionBy
+from caraway_core.partitions.keys import BucketKey, PartitionBy
 from caraway_core.tables import Keys, ResultPlace, StoredTable
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
@@ -32,10 +32,10 @@ from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.upkeep import logs, upkeep
 from caraway_scheduler.acceleration.upkeep.upkeep import Upkeep
 from caraway_scheduler.acceleration.versions import making
-from caraway_scheduler.acceleration.versions.head import Head, Subject
-from caraway_scheduler.acceleration.versions.making import Stored
-from caraway_scheduler.acceleration.versions.version import Part
-from caraway_scheduler.acceleration.versions.versions import Successor, Versions
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
+from caraway_scheduler.acceleration.versions.making import StoredSize
+from caraway_scheduler.acceleration.versions.version import VersionPart
+from caraway_scheduler.acceleration.versions.versions import Successor, VersionStore
 from tests.kit import members
 from tests.kit.deadlines import eventually
 from tests.kit.job_schedulers import MortalStore
@@ -45,7 +45,7 @@ from tests.scheduler.acceleration.versions.test_interleaving import play, settle
 
 NAME = TableName("orders")
 SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
-CUT = PartitionBy((Bucket(4, "id"),))
+CUT = PartitionBy((BucketKey(4, "id"),))
 Upsert = tuple[int, str]
 
 
@@ -88,25 +88,25 @@ class Readers:
         self,
         name: TableName,
         sql: str,
-        on_progress: Callable[[Stored], None],
+        on_progress: Callable[[StoredSize], None],
         cut: PartitionBy,
         logs: Logs,
         *,
         is_kept: bool,
-    ) -> Part:
+    ) -> VersionPart:
         """Store a row that tells how many changes the statement saw."""
         self.made.append(logs)
         count = sum(each.chunk.row_count for log in logs.values() for each in log)
         batch = pa.record_batch({"id": [0], "v": [str(count)]}, schema=SCHEMA)
         key = making.key_of(name)
-        return Part(key, SCHEMA, (await self._results.write_chunk(key, 0, SCHEMA, [batch]),))
+        return VersionPart(key, SCHEMA, (await self._results.write_chunk(key, 0, SCHEMA, [batch]),))
 
 
 @dataclass
 class Taking:
     """One scheduler that takes changes."""
 
-    head: Head
+    head: CurrentVersion
     feed: Feed
     upkeep: Upkeep
     readers: Readers
@@ -148,10 +148,10 @@ class Site:
         async def show(_name: TableName, table: StoredTable) -> None:
             shown.append(table)
 
-        head = Head(
+        head = CurrentVersion(
             Subject(NAME, origin, Keys(("id",))),
             readers,  # type: ignore[arg-type] # of a maker it does what a head needs
-            Versions(store, scheduler),
+            VersionStore(store, scheduler),
             self.results,
             show,
             lambda: datetime.now(UTC),

@@ -12,7 +12,7 @@ from caraway_core.errors import CarawayError, DatasetError
 from caraway_core.ids import TableName
 from caraway_core.protocols.change_sources import ChangeRequest
 from caraway_plugins.changes.postgres.source import PostgresChanges
-from caraway_plugins.changes.postgres.streaming import Limits
+from caraway_plugins.changes.postgres.streaming import StreamLimits
 from caraway_plugins.changes.target import ChangeTarget
 from caraway_scheduler.acceleration.changes.following import Following
 from caraway_scheduler.acceleration.changes.ingesting import Whence
@@ -78,7 +78,7 @@ async def following(server: Server, dataset: Dataset) -> AsyncIterator[list[str]
         told.append(error.message if error else "")
 
     request = ChangeRequest(NAME, "postgres", "accounts", server.params)
-    source = PostgresChanges(request, Limits(batch_rows=50))
+    source = PostgresChanges(request, StreamLimits(batch_rows=50))
     task = asyncio.create_task(Following(NAME, source, dataset, is_mine, tell, sleep=sleep).run())
     try:
         yield told

@@ -10,7 +10,7 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
-from caraway_scheduler.acceleration.passthrough.through import SourceDispatch, Sources
+from caraway_scheduler.acceleration.passthrough.through import PassthroughSources, SourceDispatch
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.engine import memory, snapshot
 
@@ -31,11 +31,11 @@ class Counting(InProcessDispatch):
 
 
 class Known:
-    def __init__(self, sources: Sources) -> None:
+    def __init__(self, sources: PassthroughSources) -> None:
         self._sources = sources
         self.refreshes: list[TableName] = []
 
-    def sources(self) -> Sources:
+    def sources(self) -> PassthroughSources:
         return self._sources
 
     def mentioned(self, sql: str) -> frozenset[TableName]:
@@ -68,7 +68,9 @@ class Known:
         pass
 
 
-async def _asked(sql: str, sources: Sources) -> tuple[list[dict[str, object]], Counting, Known]:
+async def _asked(
+    sql: str, sources: PassthroughSources
+) -> tuple[list[dict[str, object]], Counting, Known]:
     inner, known = Counting(), Known(sources)
     dispatch = SourceDispatch(inner)
     dispatch.attach(known)
@@ -102,7 +104,7 @@ async def _asked(sql: str, sources: Sources) -> tuple[list[dict[str, object]], C
     ],
 )
 async def test_the_source_answers_what_the_dataset_has_not(sql: str, ids: list[int]) -> None:
-    found, inner, _ = await _asked(sql, Sources(answering=frozenset({ORDERS})))
+    found, inner, _ = await _asked(sql, PassthroughSources(answering=frozenset({ORDERS})))
     assert [row["id"] for row in found] == ids
     assert len(inner.executed) == 2
 
@@ -119,7 +121,7 @@ async def test_the_source_answers_what_the_dataset_has_not(sql: str, ids: list[i
     ],
 )
 async def test_what_reads_no_such_dataset_is_executed_once(sql: str) -> None:
-    _, inner, _ = await _asked(sql, Sources(answering=frozenset({ORDERS})))
+    _, inner, _ = await _asked(sql, PassthroughSources(answering=frozenset({ORDERS})))
     assert len(inner.executed) == 1
 
 
@@ -133,7 +135,7 @@ async def test_what_reads_no_such_dataset_is_executed_once(sql: str) -> None:
     ],
 )
 async def test_inserted_rows_go_to_the_source(sql: str) -> None:
-    found, inner, known = await _asked(sql, Sources(taking=frozenset({ORDERS})))
+    found, inner, known = await _asked(sql, PassthroughSources(taking=frozenset({ORDERS})))
     assert found == [{"count": 1}]
     assert inner.executed[0].targets == {ORDERS: "caraway_source.orders"}
     assert known.refreshes == [ORDERS]
@@ -143,6 +145,6 @@ async def test_inserted_rows_go_to_the_source(sql: str) -> None:
     "sql", ["INSERT INTO others VALUES (1)", "SELECT 'INSERT INTO orders VALUES (1)' AS a"]
 )
 async def test_other_statements_stay_as_they_are(sql: str) -> None:
-    _, inner, known = await _asked(sql, Sources(taking=frozenset({ORDERS})))
+    _, inner, known = await _asked(sql, PassthroughSources(taking=frozenset({ORDERS})))
     assert [each.targets for each in inner.executed] == [{}]
     assert known.refreshes == []

@@ -22,13 +22,13 @@ from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
 from caraway_scheduler.acceleration.refresh.counting import Counting, Ended
-from caraway_scheduler.acceleration.refresh.keeper import Keeper
+from caraway_scheduler.acceleration.refresh.keeper import Refresher
 from caraway_scheduler.acceleration.refresh.refresh_events import RunNumber
-from caraway_scheduler.acceleration.refresh.reloading import Plan
+from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
-from caraway_scheduler.acceleration.versions.head import Head, Subject
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
 from caraway_scheduler.acceleration.versions.making import Maker
-from caraway_scheduler.acceleration.versions.versions import Versions
+from caraway_scheduler.acceleration.versions.versions import VersionStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import TaskRecord
 from caraway_serving import spans
@@ -57,8 +57,8 @@ class Clock:
     ("ended", "error", "durations", "errors"),
     [
         (events.Succeeded(RUN, 3), None, 1, 0),
-        (events.Failed(RUN, "the source broke off"), "the source broke off", 0, 1),
-        (events.Cancelled(RUN), "the refresh was stopped before its end", 0, 0),
+        (events.RunFailed(RUN, "the source broke off"), "the source broke off", 0, 1),
+        (events.RunCancelled(RUN), "the refresh was stopped before its end", 0, 0),
     ],
 )
 def test_each_end_is_told_and_counted(
@@ -98,13 +98,13 @@ class Kept:
         self.told: list[TaskRecord] = []
         self.counting = Counting(self.told.append)
         self.dispatch = dispatch
-        settings = events.Settings(retries=Retries(False, 0))
-        self.keeper = Keeper(
-            Plan(NAME, Timetable(), settings, Recipe(NAME)),
-            Head(
+        settings = events.RefreshSettings(retries=Retries(False, 0))
+        self.keeper = Refresher(
+            LoadPlan(NAME, Timetable(), settings, Recipe(NAME)),
+            CurrentVersion(
                 Subject(NAME, "origin"),
                 Maker(dispatch, place),
-                Versions(store, "one"),
+                VersionStore(store, "one"),
                 FolderResultStore.at(place),
                 _show,
                 lambda: datetime.now(UTC),
@@ -115,7 +115,7 @@ class Kept:
         )
 
     def ask(self) -> None:
-        self.keeper.ask(events.Asked())
+        self.keeper.ask(events.RefreshAsked())
 
     async def tells(self, count: int) -> None:
         async def look() -> bool:

@@ -20,14 +20,14 @@ from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration.recipes.recipes import Recipe
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.backoff import Retries
-from caraway_scheduler.acceleration.refresh.keeper import Keeper
-from caraway_scheduler.acceleration.refresh.refreshing import Refreshes
-from caraway_scheduler.acceleration.refresh.reloading import Plan
+from caraway_scheduler.acceleration.refresh.keeper import Refresher
+from caraway_scheduler.acceleration.refresh.refreshing import RefreshState
+from caraway_scheduler.acceleration.refresh.reloading import LoadPlan
 from caraway_scheduler.acceleration.refresh.schedule import Timetable
 from caraway_scheduler.acceleration.versions.claims import CLAIM_TTL_S
-from caraway_scheduler.acceleration.versions.head import Head, Subject
-from caraway_scheduler.acceleration.versions.making import Maker, Stored
-from caraway_scheduler.acceleration.versions.versions import Versions
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
+from caraway_scheduler.acceleration.versions.making import Maker, StoredSize
+from caraway_scheduler.acceleration.versions.versions import VersionStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.clocks import Clock
 from tests.kit.deadlines import eventually
@@ -42,12 +42,12 @@ SCHEMA = pa.schema([("id", pa.int64())])
 class Kept:
     """One scheduler's keeper, and what its readers were shown."""
 
-    keeper: Keeper
+    keeper: Refresher
     dispatch: GatedDispatch
     store: MortalStore
     working: "asyncio.Task[None]"
     shown: list[StoredTable] = field(default_factory=list)
-    told: list[Refreshes] = field(default_factory=list)
+    told: list[RefreshState] = field(default_factory=list)
 
     async def at(self, number: int) -> None:
         async def look() -> bool:
@@ -69,7 +69,7 @@ class Kept:
         return await eventually(look, "the refresh has failed")
 
     def ask(self) -> None:
-        self.keeper.ask(events.Asked())
+        self.keeper.ask(events.RefreshAsked())
 
 
 class Site:
@@ -108,18 +108,18 @@ class Site:
         await dispatch.install(snapshot({"caraway_source.orders": source}))
         store = MortalStore(self.store)
         shown: list[StoredTable] = []
-        told: list[Refreshes] = []
+        told: list[RefreshState] = []
 
         async def show(_name: TableName, table: StoredTable) -> None:
             shown.append(table)
 
-        def tell(_name: TableName, refreshes: Refreshes, _stored: Stored) -> None:
+        def tell(_name: TableName, refreshes: RefreshState, _stored: StoredSize) -> None:
             told.append(refreshes)
 
-        plan = Plan(
+        plan = LoadPlan(
             NAME,
             Timetable(),
-            events.Settings(retries=Retries(attempts != 0, attempts)),
+            events.RefreshSettings(retries=Retries(attempts != 0, attempts)),
             Recipe(NAME),
             reopens=True,
         )
@@ -127,24 +127,24 @@ class Site:
         def clock() -> datetime:
             return datetime.now(UTC) + ahead
 
-        head = Head(
+        head = CurrentVersion(
             Subject(NAME, "origin"),
             Maker(dispatch, self.place),
-            Versions(store, scheduler),
+            VersionStore(store, scheduler),
             FolderResultStore.at(self.place),
             show,
             clock,
         )
-        keeper = Keeper(plan, head, tell, lambda _name: SCHEMA, clock=clock)
+        keeper = Refresher(plan, head, tell, lambda _name: SCHEMA, clock=clock)
         working = asyncio.create_task(keeper.run())
-        following = asyncio.create_task(_follow(Versions(store, scheduler), keeper))
+        following = asyncio.create_task(_follow(VersionStore(store, scheduler), keeper))
         for task in (working, following):
             self._stack.push_async_callback(_end, task)
         keeper.source_loaded()
         return Kept(keeper, dispatch, store, working, shown, told)
 
 
-async def _follow(versions: Versions, keeper: Keeper) -> None:
+async def _follow(versions: VersionStore, keeper: Refresher) -> None:
     async for _ in versions.watch():
         keeper.news()
 

@@ -21,27 +21,27 @@ from caraway_scheduler.acceleration.refresh import refreshing
 from caraway_scheduler.acceleration.refresh.backoff import DELAYS, Retries
 from caraway_scheduler.acceleration.refresh.overrides import RefreshOverrides
 from caraway_scheduler.acceleration.refresh.refresh_events import (
-    Begin,
+    BeginRun,
     Effect,
     Event,
+    RefreshSettings,
     RetryIn,
     RunNumber,
     ScheduleNext,
-    Settings,
-    Show,
-    Stop,
+    ShowVersion,
+    StopRun,
 )
-from caraway_scheduler.acceleration.refresh.refreshing import Refreshes, RefreshRefusedError
+from caraway_scheduler.acceleration.refresh.refreshing import RefreshRefusedError, RefreshState
 
 ORDERS = TableName("orders")
-NEW = Refreshes(ORDERS)
+NEW = RefreshState(ORDERS)
 LOADED = replace(NEW, version=7)
 FULL = RefreshOverrides(refresh_mode="full")
 SOME = RefreshOverrides(statements.refresh_sql("SELECT * FROM orders WHERE id > 5", ORDERS))
 ONE, TWO = RunNumber(1), RunNumber(2)
 
 
-def after(state: Refreshes, *happened: Event) -> tuple[Refreshes, list[Effect]]:
+def after(state: RefreshState, *happened: Event) -> tuple[RefreshState, list[Effect]]:
     """Return the state and the effects of the last event."""
     effects: tuple[Effect, ...] = ()
     for event in happened:
@@ -51,12 +51,12 @@ def after(state: Refreshes, *happened: Event) -> tuple[Refreshes, list[Effect]]:
 
 def test_a_refresh_begins_shows_progress_and_moves_readers_at_its_end() -> None:
     state, effects = after(LOADED, events.Due())
-    assert effects == [Begin(ONE, "full", None, 0)]
+    assert effects == [BeginRun(ONE, "full", None, 0)]
     state, effects = after(state, events.Began(ONE, 4), events.Progressed(ONE, 3))
     assert state.running is not None
     assert (state.running.done, state.running.partitions, state.version, effects) == (3, 4, 7, [])
     state, effects = after(state, events.Succeeded(ONE, 8))
-    assert effects == [Show(8), ScheduleNext()]
+    assert effects == [ShowVersion(8), ScheduleNext()]
     assert (state.version, state.running) == (8, None)
 
 
@@ -71,55 +71,57 @@ def test_progress_never_goes_back_within_one_beginning() -> None:
 
 def test_asks_during_a_refresh_are_one_more_with_the_last_overrides() -> None:
     jittered = replace(SOME, refresh_jitter_max_s=10)
-    state, effects = after(LOADED, events.Due(), events.Asked(FULL), events.Asked(jittered, 0.5))
+    state, effects = after(
+        LOADED, events.Due(), events.RefreshAsked(FULL), events.RefreshAsked(jittered, 0.5)
+    )
     assert effects == []
     state, effects = after(state, events.Succeeded(ONE, 8))
-    assert effects == [Show(8), Begin(TWO, "full", SOME.refresh_sql, 5, has_own_sql=True)]
+    assert effects == [ShowVersion(8), BeginRun(TWO, "full", SOME.refresh_sql, 5, has_own_sql=True)]
     state, effects = after(state, events.Succeeded(TWO, 9))
-    assert effects == [Show(9), ScheduleNext()]
+    assert effects == [ShowVersion(9), ScheduleNext()]
 
 
-@pytest.mark.parametrize("end", [events.Failed(ONE, "gone"), events.Cancelled(ONE)])
+@pytest.mark.parametrize("end", [events.RunFailed(ONE, "gone"), events.RunCancelled(ONE)])
 def test_a_refresh_that_comes_to_nothing_lets_the_waiting_one_begin(end: Event) -> None:
-    state, effects = after(LOADED, events.Asked(), events.Asked(SOME), end)
-    assert effects == [Begin(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)]
+    state, effects = after(LOADED, events.RefreshAsked(), events.RefreshAsked(SOME), end)
+    assert effects == [BeginRun(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)]
     assert state.version == 7
 
 
 def test_a_failed_refresh_keeps_the_old_version_and_its_reason_and_is_tried_again() -> None:
-    state, effects = after(LOADED, events.Due(), events.Failed(ONE, "no such bucket"))
+    state, effects = after(LOADED, events.Due(), events.RunFailed(ONE, "no such bucket"))
     assert effects == [RetryIn(ONE, DELAYS.delay_s(1)), ScheduleNext()]
     assert (state.version, state.error, refreshing.status(state)) == (7, "no such bucket", "ready")
     state, effects = after(state, events.RetryDue(ONE))
-    assert effects == [Begin(TWO, "full", None, 0)]
-    state, effects = after(state, events.Failed(TWO, "still none", 0.5))
+    assert effects == [BeginRun(TWO, "full", None, 0)]
+    state, effects = after(state, events.RunFailed(TWO, "still none", 0.5))
     assert effects == [RetryIn(TWO, DELAYS.delay_s(2, 0.5)), ScheduleNext()]
     state, _ = after(state, events.RetryDue(TWO), events.Succeeded(RunNumber(3), 8))
     assert (state.error, state.failures, state.retry) == ("", 0, None)
 
 
 def test_a_refresh_is_tried_again_as_it_was_asked_for() -> None:
-    failed = after(LOADED, events.Asked(SOME), events.Failed(ONE, "gone"))[0]
+    failed = after(LOADED, events.RefreshAsked(SOME), events.RunFailed(ONE, "gone"))[0]
     assert after(failed, events.RetryDue(ONE))[1] == [
-        Begin(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)
+        BeginRun(TWO, "full", SOME.refresh_sql, 0, has_own_sql=True)
     ]
 
 
 def test_a_refresh_is_tried_again_so_often_and_no_more() -> None:
-    state = replace(LOADED, settings=Settings(retries=Retries(max_attempts=1)))
-    state, _ = after(state, events.Due(), events.Failed(ONE, "gone"), events.RetryDue(ONE))
-    state, effects = after(state, events.Failed(TWO, "gone"))
+    state = replace(LOADED, settings=RefreshSettings(retries=Retries(max_attempts=1)))
+    state, _ = after(state, events.Due(), events.RunFailed(ONE, "gone"), events.RetryDue(ONE))
+    state, effects = after(state, events.RunFailed(TWO, "gone"))
     assert (effects, state.retry) == ([ScheduleNext()], None)
 
 
-@pytest.mark.parametrize("event", [events.Due(), events.Asked()])
+@pytest.mark.parametrize("event", [events.Due(), events.RefreshAsked()])
 def test_whatever_begins_takes_the_place_of_a_retry(event: Event) -> None:
-    failed = after(LOADED, events.Asked(SOME), events.Failed(ONE, "gone"))[0]
+    failed = after(LOADED, events.RefreshAsked(SOME), events.RunFailed(ONE, "gone"))[0]
     state, effects = after(failed, event)
-    assert effects == [Begin(TWO, "full", None, 0)]
+    assert effects == [BeginRun(TWO, "full", None, 0)]
     assert after(state, events.RetryDue(ONE)) == (state, [])
     # The delays go on growing all the same: the source is as broken as before.
-    effects = after(state, events.Failed(TWO, "gone"))[1]
+    effects = after(state, events.RunFailed(TWO, "gone"))[1]
     assert effects == [RetryIn(TWO, DELAYS.delay_s(2)), ScheduleNext()]
 
 
@@ -129,125 +131,129 @@ def test_whatever_begins_takes_the_place_of_a_retry(event: Event) -> None:
         events.Began(ONE, 3),
         events.Progressed(ONE, 1),
         events.Succeeded(ONE, 99),
-        events.Failed(ONE, "late"),
-        events.Cancelled(ONE),
+        events.RunFailed(ONE, "late"),
+        events.RunCancelled(ONE),
         events.Due(),
         events.RetryDue(ONE),
-        events.Seen(5),
+        events.VersionSeen(5),
     ],
 )
 def test_what_comes_too_late_does_nothing(late: Event) -> None:
-    state, _ = after(LOADED, events.Asked(), events.Cancelled(ONE), events.Asked())
+    state, _ = after(LOADED, events.RefreshAsked(), events.RunCancelled(ONE), events.RefreshAsked())
     assert after(state, late) == (state, [])
 
 
 def test_readers_follow_versions_of_others_but_never_back() -> None:
-    state, effects = after(LOADED, events.Seen(9))
-    assert (state.version, effects) == (9, [Show(9)])
-    assert after(state, events.Seen(8)) == (state, [])
+    state, effects = after(LOADED, events.VersionSeen(9))
+    assert (state.version, effects) == (9, [ShowVersion(9)])
+    assert after(state, events.VersionSeen(8)) == (state, [])
     # It began before the other one and was made durable before it.
     state, effects = after(state, events.Due(), events.Succeeded(ONE, 8))
     assert (state.version, effects) == (9, [ScheduleNext()])
 
 
 def test_a_patched_refresh_sql_counts_from_the_next_refresh_on() -> None:
-    patched = events.Configured(Settings(refresh_sql=SOME.refresh_sql))
+    patched = events.Configured(RefreshSettings(refresh_sql=SOME.refresh_sql))
     state, effects = after(LOADED, events.Due(), patched)
     assert effects == []
     state, _ = after(state, events.Succeeded(ONE, 8))
-    assert after(state, events.Due())[1] == [Begin(TWO, "full", SOME.refresh_sql, 0)]
+    assert after(state, events.Due())[1] == [BeginRun(TWO, "full", SOME.refresh_sql, 0)]
 
 
 def test_settings_that_need_a_refresh_stop_the_one_that_runs() -> None:
-    changed = events.Configured(Settings(refresh_sql=SOME.refresh_sql), refreshes=True)
+    changed = events.Configured(RefreshSettings(refresh_sql=SOME.refresh_sql), refreshes=True)
     state, effects = after(LOADED, events.Due(), changed)
-    assert effects == [Stop(ONE)]
+    assert effects == [StopRun(ONE)]
     assert after(state, changed)[1] == []
-    for end in (events.Cancelled(ONE), events.Failed(ONE, "stopped")):
+    for end in (events.RunCancelled(ONE), events.RunFailed(ONE, "stopped")):
         stopped, effects = after(state, end)
-        assert effects == [Begin(TWO, "full", SOME.refresh_sql, 0)]
+        assert effects == [BeginRun(TWO, "full", SOME.refresh_sql, 0)]
         assert stopped.error == ""
     # It was quicker than the stop: its version is durable, and is overtaken at once.
     assert after(state, events.Succeeded(ONE, 8))[1] == [
-        Show(8),
-        Begin(TWO, "full", SOME.refresh_sql, 0),
+        ShowVersion(8),
+        BeginRun(TWO, "full", SOME.refresh_sql, 0),
     ]
 
 
 def test_settings_that_need_a_refresh_begin_one() -> None:
-    failed = after(LOADED, events.Due(), events.Failed(ONE, "gone"))[0]
-    state, effects = after(failed, events.Configured(Settings(), refreshes=True))
-    assert effects == [Begin(TWO, "full", None, 0)]
+    failed = after(LOADED, events.Due(), events.RunFailed(ONE, "gone"))[0]
+    state, effects = after(failed, events.Configured(RefreshSettings(), refreshes=True))
+    assert effects == [BeginRun(TWO, "full", None, 0)]
     assert (state.error, state.retry) == ("", None)
 
 
 def test_a_dataset_that_is_switched_off_stops_everything() -> None:
-    off = events.Configured(Settings(is_enabled=False), refreshes=True)
-    state, effects = after(LOADED, events.Due(), events.Asked(SOME), off)
-    assert (effects, refreshing.status(state)) == ([Stop(ONE)], "disabled")
-    state, effects = after(state, events.Cancelled(ONE))
+    off = events.Configured(RefreshSettings(is_enabled=False), refreshes=True)
+    state, effects = after(LOADED, events.Due(), events.RefreshAsked(SOME), off)
+    assert (effects, refreshing.status(state)) == ([StopRun(ONE)], "disabled")
+    state, effects = after(state, events.RunCancelled(ONE))
     assert (effects, state.waiting) == ([], None)
     assert after(state, events.Due()) == (state, [])
-    state, effects = after(state, events.Configured(Settings()))
+    state, effects = after(state, events.Configured(RefreshSettings()))
     assert effects == [ScheduleNext()]
 
 
 @pytest.mark.parametrize(
     ("settings", "overrides", "problem"),
     [
-        (Settings(is_enabled=False), FULL, "it is not accelerated"),
-        (Settings(refresh_mode="changes"), FULL, "its refresh_mode is 'changes'"),
-        (Settings(refresh_mode="disabled"), SOME, "ask with a refresh_mode of full or append"),
-        (Settings(), RefreshOverrides(refresh_mode="append"), "append needs the dataset's"),
+        (RefreshSettings(is_enabled=False), FULL, "it is not accelerated"),
+        (RefreshSettings(refresh_mode="changes"), FULL, "its refresh_mode is 'changes'"),
+        (
+            RefreshSettings(refresh_mode="disabled"),
+            SOME,
+            "ask with a refresh_mode of full or append",
+        ),
+        (RefreshSettings(), RefreshOverrides(refresh_mode="append"), "append needs the dataset's"),
     ],
 )
 def test_what_cannot_be_refreshed_is_refused(
-    settings: Settings, overrides: RefreshOverrides, problem: str
+    settings: RefreshSettings, overrides: RefreshOverrides, problem: str
 ) -> None:
     state = replace(LOADED, settings=settings)
     with pytest.raises(RefreshRefusedError, match="dataset 'orders' is not refreshed: ") as told:
-        refreshing.apply(state, events.Asked(overrides))
+        refreshing.apply(state, events.RefreshAsked(overrides))
     assert problem in str(told.value)
 
 
 def test_a_dataset_without_refreshes_of_its_own_is_loaded_when_asked() -> None:
-    state = replace(NEW, settings=Settings(refresh_mode="disabled"))
+    state = replace(NEW, settings=RefreshSettings(refresh_mode="disabled"))
     assert after(state, events.Due()) == (state, [])
-    assert after(state, events.Asked(FULL))[1] == [Begin(ONE, "full", None, 0)]
+    assert after(state, events.RefreshAsked(FULL))[1] == [BeginRun(ONE, "full", None, 0)]
 
 
 def test_append_is_asked_for_or_set() -> None:
-    appends = Settings(refresh_mode="append", has_time_column=True)
+    appends = RefreshSettings(refresh_mode="append", has_time_column=True)
     state = replace(LOADED, settings=appends)
-    assert after(state, events.Due())[1] == [Begin(ONE, "append", None, 0)]
-    assert after(state, events.Asked(FULL))[1] == [Begin(ONE, "full", None, 0)]
+    assert after(state, events.Due())[1] == [BeginRun(ONE, "append", None, 0)]
+    assert after(state, events.RefreshAsked(FULL))[1] == [BeginRun(ONE, "full", None, 0)]
 
 
 @pytest.mark.parametrize(
     ("settings", "version", "happened", "expected"),
     [
-        (Settings(), None, (), "initializing"),
-        (Settings(ready_state="on_registration"), None, (), "ready"),
-        (Settings(refresh_mode="disabled"), None, (), "disabled"),
-        (Settings(is_enabled=False), 7, (), "disabled"),
-        (Settings(refresh_mode="changes"), 7, (), "ready"),
-        (Settings(), None, (events.Due(),), "initializing"),
-        (Settings(ready_state="on_registration"), None, (events.Due(),), "refreshing"),
-        (Settings(), 7, (events.Due(),), "refreshing"),
-        (Settings(), None, (events.Due(), events.Failed(ONE, "gone")), "error"),
+        (RefreshSettings(), None, (), "initializing"),
+        (RefreshSettings(ready_state="on_registration"), None, (), "ready"),
+        (RefreshSettings(refresh_mode="disabled"), None, (), "disabled"),
+        (RefreshSettings(is_enabled=False), 7, (), "disabled"),
+        (RefreshSettings(refresh_mode="changes"), 7, (), "ready"),
+        (RefreshSettings(), None, (events.Due(),), "initializing"),
+        (RefreshSettings(ready_state="on_registration"), None, (events.Due(),), "refreshing"),
+        (RefreshSettings(), 7, (events.Due(),), "refreshing"),
+        (RefreshSettings(), None, (events.Due(), events.RunFailed(ONE, "gone")), "error"),
         (
-            Settings(ready_state="on_registration"),
+            RefreshSettings(ready_state="on_registration"),
             None,
-            (events.Due(), events.Failed(ONE, "gone")),
+            (events.Due(), events.RunFailed(ONE, "gone")),
             "error",
         ),
-        (Settings(), 7, (events.Due(), events.Failed(ONE, "gone")), "ready"),
-        (Settings(), None, (events.Due(), events.Cancelled(ONE)), "initializing"),
-        (Settings(), None, (events.Due(), events.Succeeded(ONE, 1)), "ready"),
+        (RefreshSettings(), 7, (events.Due(), events.RunFailed(ONE, "gone")), "ready"),
+        (RefreshSettings(), None, (events.Due(), events.RunCancelled(ONE)), "initializing"),
+        (RefreshSettings(), None, (events.Due(), events.Succeeded(ONE, 1)), "ready"),
     ],
 )
 def test_status(
-    settings: Settings, version: int | None, happened: tuple[Event, ...], expected: str
+    settings: RefreshSettings, version: int | None, happened: tuple[Event, ...], expected: str
 ) -> None:
     state = replace(NEW, settings=settings, version=version)
     assert refreshing.status(after(state, *happened)[0]) == expected
@@ -258,7 +264,7 @@ OVERRIDES = st.sampled_from(
     [RefreshOverrides(), FULL, SOME, RefreshOverrides(refresh_mode="append")]
 )
 SETTINGS = st.builds(
-    Settings,
+    RefreshSettings,
     is_enabled=st.sampled_from([True, True, False]),
     refresh_mode=st.sampled_from(["full", "append", "changes", "disabled"]),
     ready_state=st.sampled_from(["on_load", "on_registration"]),
@@ -272,29 +278,29 @@ class Machine(RuleBasedStateMachine):
     """A driver that may report anything at any time, and what it was told to do."""
 
     @initialize(settings=SETTINGS, version=st.none() | st.integers(0, 3))
-    def start(self, settings: Settings, version: int | None) -> None:
-        self.state = Refreshes(ORDERS, settings, version)
+    def start(self, settings: RefreshSettings, version: int | None) -> None:
+        self.state = RefreshState(ORDERS, settings, version)
         self.running: RunNumber | None = None
         self.shown = -1 if version is None else version
         self.owed: RefreshOverrides | None = None
         self.stamp = 0
 
     def report(self, event: Event) -> tuple[Effect, ...]:
-        if isinstance(event, events.Succeeded | events.Failed | events.Cancelled):
+        if isinstance(event, events.Succeeded | events.RunFailed | events.RunCancelled):
             self.running = None if event.run == self.running else self.running
         self.state, effects = refreshing.apply(self.state, event)
         for effect in effects:
-            if isinstance(effect, Begin):
+            if isinstance(effect, BeginRun):
                 assert self.running is None, "two refreshes at once"
                 self.running = effect.run
                 if self.owed is not None:
                     assert self.owed.refresh_sql in (None, effect.refresh_sql)
                     assert self.owed.refresh_mode in (None, effect.mode)
                 self.owed = None
-            elif isinstance(effect, Show):
+            elif isinstance(effect, ShowVersion):
                 assert effect.version > self.shown, "readers went back"
                 self.shown = effect.version
-            elif isinstance(effect, Stop):
+            elif isinstance(effect, StopRun):
                 assert effect.run == self.running
         return effects
 
@@ -302,10 +308,10 @@ class Machine(RuleBasedStateMachine):
     def ask(self, overrides: RefreshOverrides, chance: float) -> None:
         was_running = self.running is not None
         try:
-            effects = self.report(events.Asked(overrides, chance))
+            effects = self.report(events.RefreshAsked(overrides, chance))
         except RefreshRefusedError:
             return
-        assert was_running is not any(isinstance(effect, Begin) for effect in effects)
+        assert was_running is not any(isinstance(effect, BeginRun) for effect in effects)
         self.owed = overrides if was_running else None
 
     @rule(number=NUMBERS)
@@ -323,9 +329,9 @@ class Machine(RuleBasedStateMachine):
 
     @rule(
         event=st.builds(events.Succeeded, NUMBERS, st.integers(0, 9))
-        | st.builds(events.Failed, NUMBERS, st.just("gone"), CHANCES)
-        | st.builds(events.Cancelled, NUMBERS)
-        | st.builds(events.Seen, st.integers(0, 9))
+        | st.builds(events.RunFailed, NUMBERS, st.just("gone"), CHANCES)
+        | st.builds(events.RunCancelled, NUMBERS)
+        | st.builds(events.VersionSeen, st.integers(0, 9))
     )
     def anything_ended(self, event: Event) -> None:
         self.report(event)
@@ -340,20 +346,20 @@ class Machine(RuleBasedStateMachine):
                 self.report(events.Succeeded(number, version))
                 assert self.shown >= version and self.state.error == ""
             case "failed":
-                effects = self.report(events.Failed(number, "gone"))
+                effects = self.report(events.RunFailed(number, "gone"))
                 retried = any(isinstance(effect, RetryIn) for effect in effects)
                 assert retried is (self.state.retry is not None)
             case _:
-                self.report(events.Cancelled(number))
+                self.report(events.RunCancelled(number))
         assert owed is None or self.running is not None, "an ask was lost"
 
     @rule(settings=SETTINGS, refreshes=st.booleans())
-    def configured(self, settings: Settings, refreshes: bool) -> None:
+    def configured(self, settings: RefreshSettings, refreshes: bool) -> None:
         self.report(events.Configured(settings, refreshes))
         if self.owed is not None:
             may_ask = replace(self.state, running=None, waiting=None)
             try:
-                refreshing.apply(may_ask, events.Asked(self.owed))
+                refreshing.apply(may_ask, events.RefreshAsked(self.owed))
             except RefreshRefusedError:
                 self.owed = None  # It can no longer be: only then an ask is dropped.
 
@@ -398,25 +404,25 @@ def test_what_holds_after_any_sequence_of_events() -> None:
 def test_damaged_rows_without_a_copy_are_loaded_again_once() -> None:
     damaged, effects = after(LOADED, events.Damaged("a chunk is gone"))
     assert (refreshing.status(damaged), effects) == ("error", [])
-    reloading, effects = after(damaged, events.Lost("there is no copy"))
-    assert effects == [Begin(ONE, "full", None, 0.0)]
+    reloading, effects = after(damaged, events.RowsLost("there is no copy"))
+    assert effects == [BeginRun(ONE, "full", None, 0.0)]
     again, effects = after(reloading, events.Damaged("a chunk is gone"))
     assert (again, effects) == (reloading, [])
     mended, _ = after(reloading, events.Succeeded(ONE, 8))
     assert (mended.damaged, refreshing.status(mended)) == ("", "ready")
-    assert after(mended, events.Lost("there is no copy")) == (mended, [])
+    assert after(mended, events.RowsLost("there is no copy")) == (mended, [])
 
 
 def test_damaged_rows_of_which_a_copy_is_found_need_no_refresh() -> None:
-    mended, effects = after(LOADED, events.Damaged("a chunk is gone"), events.Mended())
+    mended, effects = after(LOADED, events.Damaged("a chunk is gone"), events.RowsRestored())
     assert (mended, effects) == (LOADED, [])
 
 
 def test_damaged_rows_that_cannot_be_loaded_again_are_an_error() -> None:
-    settings = Settings(refresh_mode="changes")
-    found, lost = events.Damaged("gone"), events.Lost("no copy")
+    settings = RefreshSettings(refresh_mode="changes")
+    found, lost = events.Damaged("gone"), events.RowsLost("no copy")
     damaged, effects = after(replace(LOADED, settings=settings), found, lost)
     assert effects == []
     assert (refreshing.status(damaged), damaged.damaged) == ("error", "no copy")
-    failed, _ = after(LOADED, found, lost, events.Failed(ONE, "the source is away"))
+    failed, _ = after(LOADED, found, lost, events.RunFailed(ONE, "the source is away"))
     assert refreshing.status(failed) == "error"

@@ -8,7 +8,7 @@ import pytest
 
 from caraway_core.errors import CarawayError, ExecutionError
 from caraway_core.protocols.results import ChunkInfo
-from caraway_scheduler.acceleration.upkeep.snapshots import SnapshotStore
+from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.versions.versions import Successor
 from tests.kit.interleaving import SteppedResults, SteppedStore
 from tests.kit.members import Member, World
@@ -37,9 +37,9 @@ class Overtaken(SteppedResults):
             yield batch
 
 
-def snapshots_of(member: Member, store: SteppedResults) -> SnapshotStore:
+def snapshots_of(member: Member, store: SteppedResults) -> DatasetSnapshots:
     maker: Any = SnapshotMaker(member.readers, store)
-    return SnapshotStore(member.head, maker, store)
+    return DatasetSnapshots(member.head, maker, store)
 
 
 class Cluster:

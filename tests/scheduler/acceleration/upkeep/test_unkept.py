@@ -13,14 +13,14 @@ import pytest
 
 from caraway_core.errors import StateAwayError
 from caraway_core.ids import TableName
-from caraway_core.protocols.state import Entry, StateStore
+from caraway_core.protocols.state import StateEntry, StateStore
 from caraway_plugins.stores.folder import FolderResultStore
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.acceleration.upkeep import unkept
 from caraway_scheduler.acceleration.upkeep.unkept import GONE_AFTER, WATCHED_S, Unkept
 from caraway_scheduler.acceleration.versions import making
-from caraway_scheduler.acceleration.versions.version import Part, Version
-from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor, Versions
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
+from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor, VersionStore
 from tests.kit.turns import turn
 
 NAME, OTHER = TableName("orders"), TableName("orders.x")
@@ -44,11 +44,11 @@ class Stepped:
         if self.before is not None and self.before[0] == self.calls:
             await self.before[1]()
 
-    async def get(self, key: str) -> Entry | None:
+    async def get(self, key: str) -> StateEntry | None:
         await self._step()
         return await self._inner.get(key)
 
-    async def scan(self, prefix: str) -> Sequence[Entry]:
+    async def scan(self, prefix: str) -> Sequence[StateEntry]:
         await self._step()
         return await self._inner.scan(prefix)
 
@@ -72,8 +72,8 @@ class Site:
         self.now += time
         self.now_s += time.total_seconds()
 
-    def versions(self, store: Any = None, ahead: timedelta = timedelta()) -> Versions:
-        return Versions(store or self.store, "one", lambda: self.now + ahead)
+    def versions(self, store: Any = None, ahead: timedelta = timedelta()) -> VersionStore:
+        return VersionStore(store or self.store, "one", lambda: self.now + ahead)
 
     def unkept(self, store: Any = None, ahead: timedelta = timedelta()) -> Unkept:
         return Unkept(
@@ -90,8 +90,8 @@ class Site:
         held = await versions.current(name)
         key = making.key_of(name)
         chunk = await self.results.write_chunk(key, 0, SCHEMA, [BATCH])
-        part = Part(key, SCHEMA, (chunk,))
-        version = Version(1, (part,), location, START, "", "o")
+        part = VersionPart(key, SCHEMA, (chunk,))
+        version = DatasetVersion(1, (part,), location, START, "", "o")
         assert await versions.flip(name, Successor(held, version))
 
     async def is_whole(self, held: HeldVersion) -> None:
@@ -220,7 +220,7 @@ async def test_who_comes_back_at_any_moment_finds_all_or_nothing(tmp_path: Path)
             found: list[HeldVersion | None] = []
 
             async def come_back(
-                keeper: Versions = keeper, found: list[HeldVersion | None] = found
+                keeper: VersionStore = keeper, found: list[HeldVersion | None] = found
             ) -> None:
                 found.append(await keeper.current(NAME))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from caraway_scheduler.acceleration.upkeep import logs, upkeep
-from caraway_scheduler.acceleration.versions.version import Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion
 from caraway_scheduler.acceleration.versions.versions import Successor
 from tests.kit.members import Member, World
 from tests.scheduler.acceleration.versions.test_interleaving import play, settled
@@ -61,7 +61,9 @@ def test_two_schedulers_never_make_a_base_in_vain(seed: int) -> None:
     play(seed, work, steps_take_time=False)
 
 
-def overtaken(members: list[Member], times: int, concerns: Callable[[Version], bool]) -> list[str]:
+def overtaken(
+    members: list[Member], times: int, concerns: Callable[[DatasetVersion], bool]
+) -> list[str]:
     """Have the other scheduler log a change right before such flips.
 
     Returns, for each of these flips, which base and which first entry it was about to make.
@@ -95,7 +97,7 @@ def test_a_base_is_not_made_again_because_others_log_changes_meanwhile() -> None
         assert held is not None
         bases = [held.version.key]
 
-        def is_first_made(version: Version) -> bool:
+        def is_first_made(version: DatasetVersion) -> bool:
             if version.key not in bases:
                 bases.append(version.key)
             return bases.index(version.key) == 1

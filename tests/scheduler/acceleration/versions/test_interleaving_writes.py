@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 from caraway_core.changes import Changes
 from caraway_core.errors import CarawayError
 from caraway_core.ids import QueryId, TableName, new_query_id
-from caraway_core.manifest.acceleration import Snapshots
-from caraway_core.protocols.dispatch import BatchStream, Statement, Write
+from caraway_core.manifest.acceleration import SnapshotSettings
+from caraway_core.protocols.dispatch import BatchStream, Statement, TableWrite
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
-from caraway_scheduler.acceleration.passthrough.through import SourceDispatch, Sources
+from caraway_scheduler.acceleration.passthrough.through import PassthroughSources, SourceDispatch
 from caraway_scheduler.acceleration.upkeep import logs, unkept, upkeep
-from caraway_scheduler.acceleration.upkeep.snapshots import SnapshotStore
+from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
 from caraway_scheduler.acceleration.upkeep.unkept import Unkept
 from caraway_scheduler.acceleration.versions import making
-from caraway_scheduler.acceleration.versions.version import Part
+from caraway_scheduler.acceleration.versions.version import VersionPart
 from tests.kit.interleaving import SteppedResults
 from tests.kit.members import NAME, PLACE, SCHEMA, Member, Readers, World
 from tests.scheduler.acceleration.versions.test_interleaving import PHASES, SEEDS, play, settled
@@ -70,8 +70,8 @@ class Adding:
         self._member = member
         self.number = 0
 
-    async def write_of(self, _statement: Statement) -> Write:
-        return Write(NAME, "INSERT")
+    async def write_of(self, _statement: Statement) -> TableWrite:
+        return TableWrite(NAME, "INSERT")
 
     async def execute(self, _query_id: QueryId, statement: Statement) -> BatchStream:
         world, readers = self._member.world, self._member.readers
@@ -84,8 +84,8 @@ class Adding:
         world.send(self.number)
         return Answer(self.number)
 
-    def sources(self) -> Sources:
-        return Sources(logged=frozenset({NAME}))
+    def sources(self) -> PassthroughSources:
+        return PassthroughSources(logged=frozenset({NAME}))
 
     async def caught_up(self, _sql: str) -> None:
         await self._member._freshness.reach(frozenset({NAME}))
@@ -129,7 +129,7 @@ class SnapshotMaker:
 
     async def make(
         self, name: TableName, _sql: str, _told: Any, _cut: Any, logged: Mapping[str, Any]
-    ) -> Part:
+    ) -> VersionPart:
         readers = self._readers
         await readers.world.loop.step()
         assert readers.table is not None
@@ -137,13 +137,15 @@ class SnapshotMaker:
         rows = readers.world.rows(readers.table, logged.get(key, readers.logs.get(key, ())))
         batch = pa.record_batch({"id": rows}, schema=SCHEMA)
         stored = making.key_of(name)
-        return Part(stored, SCHEMA, (await self._store.write_chunk(stored, 0, SCHEMA, [batch]),))
+        return VersionPart(
+            stored, SCHEMA, (await self._store.write_chunk(stored, 0, SCHEMA, [batch]),)
+        )
 
 
 def snapshotting(member: Member, store: SteppedResults) -> Snapshotting:
     maker: Any = SnapshotMaker(member.readers, store)
-    kept = SnapshotStore(member.head, maker, store)
-    return Snapshotting(member.head, kept, Snapshots(use="enabled"), "retry")
+    kept = DatasetSnapshots(member.head, maker, store)
+    return Snapshotting(member.head, kept, SnapshotSettings(use="enabled"), "retry")
 
 
 async def lived(world: World, rows: int) -> tuple[Member, set[int]]:
@@ -189,7 +191,7 @@ async def restored(world: World, done: Sequence[tuple[str, int]]) -> None:
     store = SteppedResults(world.loop)
     zero, first = await lived(world, 3)
     maker: Any = SnapshotMaker(zero.readers, store)
-    await SnapshotStore(zero.head, maker, store).write()
+    await DatasetSnapshots(zero.head, maker, store).write()
     await zero.end()
     # What it was about to write when it ended may stand by now.
     while (standing := await zero._versions.entry(NAME)) is not None:

@@ -9,7 +9,7 @@ import pytest
 
 from caraway_core.changes import LogEntry
 from caraway_core.ids import TableName
-from caraway_core.protocols.dispatch import UnderWay
+from caraway_core.protocols.dispatch import ActiveStatement
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace, StoredTable, TableSpec, ViewTable
 from caraway_scheduler.acceleration.upkeep import logs, upkeep
@@ -39,10 +39,10 @@ def stored(key: str, *parts: str) -> StoredTable:
     return StoredTable(SCHEMA, PLACE, key, tuple(chunks))
 
 
-def under_way(sql: str, tables: dict[str, TableSpec], **logged: str) -> UnderWay:
+def under_way(sql: str, tables: dict[str, TableSpec], **logged: str) -> ActiveStatement:
     named = {TableName(name): table for name, table in tables.items()}
     entries = {base: (LogEntry(ChunkInfo(0, 1, 1, key, key=key)),) for base, key in logged.items()}
-    return UnderWay(sql, (named,), entries, 0)
+    return ActiveStatement(sql, (named,), entries, 0)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_the_keys_of_a_statement_are_those_of_the_datasets_that_it_may_read(
 
 def test_a_statement_between_two_catalogs_may_read_either() -> None:
     first, second = (under_way("SELECT * FROM t", {"t": stored(key)}) for key in ("a", "b"))
-    both = UnderWay(first.sql, (*first.catalogs, *second.catalogs), {}, 0)
+    both = ActiveStatement(first.sql, (*first.catalogs, *second.catalogs), {}, 0)
     assert keys_of([both]) == ["a", "b"]
 
 

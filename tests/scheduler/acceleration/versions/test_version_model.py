@@ -16,9 +16,9 @@ from caraway_core.partitions.keys import PartitionBy
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration.versions import version_codec
-from caraway_scheduler.acceleration.versions.head import Head, Subject
+from caraway_scheduler.acceleration.versions.head import CurrentVersion, Subject
 from caraway_scheduler.acceleration.versions.reads import KEPT
-from caraway_scheduler.acceleration.versions.version import Part, Version
+from caraway_scheduler.acceleration.versions.version import DatasetVersion, VersionPart
 from caraway_scheduler.acceleration.versions.versions import HeldVersion, Successor
 
 SCHEMA = pa.schema([("id", pa.int64())])
@@ -38,16 +38,16 @@ class Versions(RuleBasedStateMachine):
         self.read: dict[str, datetime] = {}
         unused: Any = None
         subject = Subject(TableName("t"), "origin")
-        self.head = Head(subject, _Maker(), unused, unused, unused, lambda: self.now)  # type: ignore[arg-type]
+        self.head = CurrentVersion(subject, _Maker(), unused, unused, unused, lambda: self.now)  # type: ignore[arg-type]
         self._stand(self.head.anew(None, self._part(), "sql", PartitionBy()))
 
     def _key(self) -> str:
         self.keys += 1
         return f"k{self.keys}"
 
-    def _part(self) -> Part:
+    def _part(self) -> VersionPart:
         key = self._key()
-        return Part(key, SCHEMA, (ChunkInfo(0, 10, 100, key),))
+        return VersionPart(key, SCHEMA, (ChunkInfo(0, 10, 100, key),))
 
     @property
     def held(self) -> HeldVersion:
@@ -55,7 +55,7 @@ class Versions(RuleBasedStateMachine):
         return self.head.held
 
     @property
-    def version(self) -> Version:
+    def version(self) -> DatasetVersion:
         return self.held.version
 
     def _stand(self, successor: Successor) -> None:
@@ -114,7 +114,7 @@ class Versions(RuleBasedStateMachine):
     @invariant()
     def what_is_written_is_read_back(self) -> None:
         version = self.version
-        parts: Mapping[str, Part] = {
+        parts: Mapping[str, VersionPart] = {
             part.key: version_codec.decode_part(part.key, version_codec.encode_part(part))
             for part in version.parts
         }

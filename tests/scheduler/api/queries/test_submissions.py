@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from caraway_scheduler.api.queries import submissions
-from caraway_serving.errors import RefusedError
+from caraway_serving.errors import RefusedRequestError
 from tests.scheduler.api.queries.serving import serving
 
 
@@ -73,7 +73,7 @@ async def test_another_content_type_is_415(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("key", ["", "a b", "x" * 256, "é", "a\x7f"])
 def test_an_idempotency_key_that_is_no_key(key: str) -> None:
-    with pytest.raises(RefusedError, match="1 to 255 visible ASCII") as raised:
+    with pytest.raises(RefusedRequestError, match="1 to 255 visible ASCII") as raised:
         submissions.idempotency_key(key)
     assert raised.value.status == 400
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from caraway_core.errors import ExecutionError
-from caraway_core.protocols.fleet import Page
+from caraway_core.protocols.fleet import AnswerPage
 from caraway_scheduler.dispatch.fleets.paging import PagedStream
 from tests.kit.turns import turn
 
@@ -25,16 +25,16 @@ class Pages:
         self.may_go.set()
 
     def stream(self) -> PagedStream:
-        first = Page("c", (batch(0),), self.count == 1, batch(0).schema)
+        first = AnswerPage("c", (batch(0),), self.count == 1, batch(0).schema)
         return PagedStream(first, self.next, self.close)
 
-    async def next(self, cursor: str) -> Page:
+    async def next(self, cursor: str) -> AnswerPage:
         self.asked += 1
         number = self.asked
         await self.may_go.wait()
         if number == self.fails_at:
             raise ExecutionError("broken")
-        return Page(cursor, (batch(number),), number == self.count - 1)
+        return AnswerPage(cursor, (batch(number),), number == self.count - 1)
 
     async def close(self, cursor: str) -> None:
         self.closed.append(cursor)

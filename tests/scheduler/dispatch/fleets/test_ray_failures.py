@@ -13,7 +13,7 @@ from caraway_core.errors import (
     QueryCancelledError,
 )
 from caraway_core.ids import ExecutorId
-from caraway_core.protocols.fleet import Input, Part
+from caraway_core.protocols.fleet import ExchangePart, Input
 from caraway_scheduler.dispatch.fleets.ray_failures import FATES, translate
 
 ONE, TWO = ExecutorId("e1"), ExecutorId("e2")
@@ -24,7 +24,7 @@ class Handle:
         return "ab"
 
 
-INPUTS = (Input("x", None, (Part(Handle(), TWO, 1, 1),)),)
+INPUTS = (Input("x", None, (ExchangePart(Handle(), TWO, 1, 1),)),)
 
 
 def told(cause: Exception) -> exceptions.RayTaskError:

@@ -1,0 +1,21 @@
+"""Each public class of the source has a name of its own."""
+
+import ast
+from collections import defaultdict
+
+from tests.kit import sources
+
+KNOWN = {
+    "Accelerations", "ClusterStatus", "Executor", "Member", "Outcome", "Progress", "Refusal",
+    "RefusedError", "ResultStore", "Scene", "Section", "Storage", "View",
+}  # fmt: skip
+
+
+def test_a_public_class_name_occurs_once() -> None:
+    found = defaultdict(list)
+    for path, tree in sources.modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path)
+    assert len(found) > 900
+    assert {name: paths for name, paths in found.items() if len(paths) > 1}.keys() <= KNOWN
