@@ -32,7 +32,7 @@ class StageSchemas:
         self._known: dict[str, TaskTable] = {}
 
     def schema(self, plan: bytes, stage: str = "") -> pa.Schema:
-        """See `Schemas.schema`."""
+        """See `TypeSchemas.schema`."""
         return plain(pa.schema(self._planned(plan).schema()), stage)
 
     def text(self, plan: bytes) -> str:
@@ -49,7 +49,7 @@ class StageSchemas:
             ) from exc
 
     def leaf(self, name: str, schema: pa.Schema) -> Rel:
-        """See `Schemas.leaf`."""
+        """See `TypeSchemas.leaf`."""
         self._known[name] = TaskTable(name, schema, ())
         rel = _read_of(schema)
         del rel.read.named_table.names[:]
@@ -57,7 +57,7 @@ class StageSchemas:
         return rel
 
     def types(self, schema: pa.Schema) -> Sequence[Type]:
-        """See `Schemas.types`."""
+        """See `TypeSchemas.types`."""
         return list(_read_of(schema).read.base_schema.struct.types)
 
 

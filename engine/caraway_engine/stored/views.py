@@ -119,7 +119,7 @@ class VersionView:
     def rows_of(
         self, columns: Sequence[str], values: Sequence[Any], chunks: Chunks
     ) -> pa.RecordBatch:
-        """Return the rows with a key; see `Version.rows_of`."""
+        """Return the rows with a key; see `StoredVersion.rows_of`."""
         content = self._content
         seeking = content.seeking(tuple(columns), values)
         if seeking is None:
