@@ -1,0 +1,30 @@
+"""A pytest plugin that hands the longest modules to the workers of xdist first.
+
+With `--dist loadfile` a module stays on one worker. If a long module began last, the other worker
+would be idle while it ends.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+LONGEST = (
+    "tests/differential/test_corpus.py",
+)  # fmt: skip
+"""The modules that take longest in `make test`, by the table that `suite_times` prints."""
+
+
+def longest_first(items: Sequence[T], module_of: Callable[[T], str]) -> list[T]:
+    """Return the items of `LONGEST` first, in its order; others keep their places."""
+    places = {module: place for place, module in enumerate(LONGEST)}
+    return sorted(items, key=lambda item: places.get(module_of(item), len(places)))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Sort the tests of a worker; all workers collect the same list and sort it alike."""
+    if hasattr(config, "workerinput"):
+        items[:] = longest_first(items, lambda item: item.nodeid.split("::")[0])
