@@ -28,10 +28,10 @@ examples/data/.made: $(VENV)/.installed examples/make_data.py
 run: setup
 	$(BIN)/caraway run $(MANIFEST)
 
-# Two processes; the tests of one module stay in one. Modules come in their order, since those with
-# the most tests are not the longest.
+# Two processes; the tests of one module stay in one. Modules come in the order of
+# tests/kit/longest_first.py, since those with the most tests are not the longest.
 test: setup
-	$(PYTEST) -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-cluster: setup
 	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py

@@ -80,7 +80,7 @@ class Producer:
         while True:
             try:
                 url = f"{self.served.url}/v1/datasets/accounts/cdc"
-                got = httpx.post(url, json=events, timeout=30)
+                got = httpx.post(url, json=events, timeout=60)
             except httpx.TransportError:
                 got = None
             if got is not None and got.status_code == 200:

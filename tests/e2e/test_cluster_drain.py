@@ -31,7 +31,7 @@ class Operator:
         self._client = httpx.Client(
             base_url=f"http://{facts['metrics']}/internal",
             headers={"Authorization": f"Bearer {token}"},
-            timeout=30,
+            timeout=60,
         )
 
     def __enter__(self) -> "Operator":
@@ -63,7 +63,7 @@ def test_executor_leaves_and_comes_back_under_load_and_no_query_fails(
 ) -> None:
     cluster.served.until_ready(2)
     with Operator(cluster, "s1") as operator, loaded(cluster.served, QUICK) as load:
-        until(lambda: operator.load()["running"] >= 1, "queries run", 20)
+        until(lambda: operator.load()["running"] >= 1, "queries run")
         operator.drain("e2")
         operator.until_drained("e2")
         before = len(load.answers)

@@ -243,7 +243,7 @@ def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultClus
     cluster.served.until_state("e4", "refused")
     reason = cluster.served.executors()["e4"]["reason"]
     assert "speaks protocol version 0" in reason
-    until(lambda: reason in other.log.read_text(), "the executor says why", 30)
+    until(lambda: reason in other.log.read_text(), "the executor says why")
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     assert other.terminate() == 0
     del cluster.of.executors["e4"]

@@ -253,7 +253,7 @@ def test_expired(tmp_path: Path) -> None:
         refused(call(caraway, "GET", f"/{query_id}/results/chunks/0"), 410)
         assert call(caraway, "GET", "").json()["queries"] == []
         until(lambda: not list((tmp_path / "data" / "results" / "jobs").glob(f"{query_id}.*")),
-              "its chunks are removed", 20)  # fmt: skip
+              "its chunks are removed")  # fmt: skip
 
 
 def test_job_waits_while_the_disk_is_full_and_says_so(tmp_path: Path) -> None:

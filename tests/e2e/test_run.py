@@ -98,7 +98,7 @@ def test_stopping_turns_work_away_and_lets_running_queries_finish(
         assert turned_away.text == "Runtime is shutting down"
         assert caraway.api.get("/health").text == "ok\n"
         assert caraway.metrics.get("/v1/ready").status_code == 503
-        query.join(10)
+        query.join(60)
         assert answers[0].status_code == 499
         assert "shutting down" in answers[0].text
         assert caraway.wait() == 0
@@ -168,7 +168,7 @@ def test_dataset_that_appears_later_becomes_ready(tmp_path: Path) -> None:
     with child(tmp_path, manifest) as caraway:
         assert caraway.api.get("/v1/ready").status_code == 503
         (tmp_path / "late.csv").write_text("a\n1\n")
-        until(lambda: caraway.api.get("/v1/ready").status_code == 200, "ready", 15)
+        until(lambda: caraway.api.get("/v1/ready").status_code == 200, "ready")
         assert caraway.sql("SELECT * FROM late").json() == [{"a": 1}]
 
 

@@ -114,7 +114,7 @@ class Served:
             folder.mkdir()
             self._child = self._stack.enter_context(child(folder, write(folder, self.views)))
         api = self._child.api
-        until(lambda: api.post("/v1/sql", content="SELECT 1").status_code == 200, "it answers", 30)
+        until(lambda: api.post("/v1/sql", content="SELECT 1").status_code == 200, "it answers")
         return self._child
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class Clustered:
     def judge(self, name: str, send: Send) -> tuple[list[str], Answer, Seen]:
         """Send a statement when all executors are there. Returns as `judged` does."""
         url = f"http://{self.addresses['http']}/v1/ready?min_ready_executors={EXECUTORS}"
-        until(lambda: httpx.get(url, timeout=30).status_code == 200, "all executors are ready", 90)
+        until(lambda: httpx.get(url, timeout=60).status_code == 200, "all executors are ready", 90)
         roots = [each.popen.pid for each in self.cluster.processes]
         serving = self.cluster.schedulers["s1"].popen.pid
         return judged(name, send, self.addresses, roots, serving, EXECUTORS)

@@ -52,7 +52,7 @@ def test_a_body_hurts_only_itself(served: Served, name: str) -> None:
     running = served.up()
     url = f"http://{running.addresses['http']}"
     event = json.dumps(_EVENT).encode()
-    until(lambda: sent(url, event).status_code == 200, "changes are taken", 30)
+    until(lambda: sent(url, event).status_code == 200, "changes are taken")
     answers: list[Answer] = []
 
     def send() -> None:

@@ -87,7 +87,7 @@ class Served:
         return in_thread(lambda: self.ask(sql))
 
     def executors(self) -> Mapping[str, Mapping[str, Any]]:
-        got = httpx.get(f"{self.url}/v1/cluster/executors", timeout=30)
+        got = httpx.get(f"{self.url}/v1/cluster/executors", timeout=60)
         return {each["executor_id"]: each for each in got.raise_for_status().json()}
 
     def incarnations(self) -> Mapping[str, str]:
@@ -99,7 +99,7 @@ class Served:
     def is_ready(self, executors: int) -> bool:
         try:
             path = f"/v1/ready?min_ready_executors={executors}"
-            return httpx.get(self.url + path, timeout=30).status_code == 200
+            return httpx.get(self.url + path, timeout=60).status_code == 200
         except httpx.TransportError:
             return False
 
@@ -121,7 +121,7 @@ class Served:
             told = self.executors()
             return all(told[each]["active_tasks"] > 0 for each in executors)
 
-        until(are_busy, f"{executors} are at work", 30)
+        until(are_busy, f"{executors} are at work")
 
 
 def in_thread(work: Any) -> "Future[Any]":

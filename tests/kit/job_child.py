@@ -83,7 +83,7 @@ async def _do(jobs: Jobs, command: dict[str, Any]) -> dict[str, Any]:
         return {"job": job.job_id}
     if "finished" in command:
         return {"finished": sum(jobs.tallies.finished.values())}
-    job = await desk.wait(ADA.id, command["wait"], 20)
+    job = await desk.wait(ADA.id, command["wait"], 60)
     told: dict[str, Any] = {"status": job.status, "epoch": job.epoch, "key": job.result_key}
     if job.status == "SUCCEEDED":
         manifest = await desk.manifest(job)

@@ -209,7 +209,7 @@ def close_sessions(folder: Path) -> None:
 def assert_nothing_left(mark: str) -> None:
     """Every process that descends from the cluster's has ended; what has not is killed."""
     try:
-        until(lambda: not marked(mark), "no process of the cluster is left", 20)
+        until(lambda: not marked(mark), "no process of the cluster is left")
     finally:
         for pid in marked(mark):
             with contextlib.suppress(ProcessLookupError):

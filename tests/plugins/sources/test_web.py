@@ -72,7 +72,7 @@ def site() -> Iterator[Site]:
             yield server
         finally:
             server.shutdown()
-            thread.join(5)
+            thread.join(60)
 
 
 def dataset(site: Site, tmp_path: Path, path: str, **params: str) -> reading.Dataset:

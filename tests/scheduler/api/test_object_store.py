@@ -117,7 +117,7 @@ async def test_answers_of_jobs_are_kept_on_s3_and_expire_there(
         async def is_empty() -> bool:
             return not objects()
 
-        await eventually(is_empty, "the answer expires", 30)
+        await eventually(is_empty, "the answer expires")
         assert (await runtime.api.get(f"{path}/results")).status_code == 410
 
 
@@ -147,7 +147,7 @@ async def test_versions_of_accelerated_datasets_are_kept_on_s3(
                 answer = await runtime.sql("SELECT sum(n) AS s FROM numbers")
                 return int(answer.json()[0]["s"]) if answer.status_code == 200 else 0
 
-            assert await eventually(sum_of, "the rows are read", 20) == 4950
+            assert await eventually(sum_of, "the rows are read") == 4950
             listed = await runtime.api.get("/v1/datasets/numbers/acceleration")
             assert SECRET not in listed.text
         # The second time it is reopened without its source.
