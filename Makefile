@@ -46,8 +46,10 @@ test-faults: setup
 test-chaos: setup
 	$(PYTEST) -s -o timeout=1800 -m full -k "$(CHAOS)" tests/e2e/test_run_chaos.py tests/e2e/test_cluster_chaos.py
 
+# All fleets in process, over the same statements every time; of `other` ones, those that DuckDB
+# judges.
 test-differential: setup
-	$(PYTEST) -o timeout=400 -n $(WORKERS) -m full -k "not real" tests/differential/test_corpus.py tests/differential/test_tpch.py tests/differential/test_tpcds.py tests/differential/test_judge.py
+	$(PYTEST) -o timeout=400 -n $(WORKERS) --dist loadfile -m full -k "not real and (judge or not other_)" tests/differential
 
 # HOSTILE chooses among them.
 HOSTILE ?= hostile

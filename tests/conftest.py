@@ -14,7 +14,9 @@ from tests.kit.ray_cluster import RayCluster, ray_cluster
 pytest_plugins = ("tests.kit.suite_times", "tests.kit.longest_first")
 
 # A slow machine is no fault of the code: a test that is too slow ends at the limit of all tests.
-hypothesis.settings.register_profile("caraway", deadline=None)
+hypothesis.settings.register_profile(
+    "caraway", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("caraway")
 _ENDING_S = 10
 
