@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 CARAWAY = Path(sys.executable).parent / "caraway"
-_STOP_S = 20
+_STOP_S = 60
 
 
 @dataclass(slots=True)
