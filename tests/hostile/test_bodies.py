@@ -11,7 +11,7 @@ from tests.hostile.serving import Answer, Served
 from tests.hostile.watching import watched
 from tests.kit.deadlines import until
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 _EVENT = {"op": "c", "after": {"id": 1, "v": "a"}}
 
 BODIES: Mapping[str, bytes] = {
