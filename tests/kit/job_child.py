@@ -33,7 +33,7 @@ from caraway_serving.access import Principal
 from tests.kit.engine import snapshot
 from tests.kit.job_schedulers import MortalStore
 
-PACE = Pace(round_s=0.1, grace_s=0.3, ttl_s=1.0, expire_every_s=0.2, orphans_every_s=0.2)
+PACE = Pace(round_s=0.1, grace_s=0.3, ttl_s=2.0, expire_every_s=0.2, orphans_every_s=0.2)
 ADA = Principal(PrincipalId("ada"), may_write=True)
 
 
