@@ -26,7 +26,8 @@ from tests.kit.workers import catalog, worker
 
 NUMBERS = pa.schema([("v", pa.int64())])
 WORDS = pa.schema([("v", pa.int64()), ("w", pa.string_view()), ("l", pa.list_(pa.string_view()))])
-SLOW = "SELECT sum(length(md5(arrow_cast(v, 'Utf8')))) AS s FROM $t"
+DIGESTS = 10
+SLOW = f"SELECT sum(length({'md5(' * DIGESTS}arrow_cast(v, 'Utf8'){')' * DIGESTS})) AS s FROM $t"
 
 
 def slow() -> tuple[Task, list[TaskTable]]:
