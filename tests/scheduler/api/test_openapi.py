@@ -160,6 +160,6 @@ def conformance(operation: Any) -> Callable[[], None]:
     @settings(max_examples=40, deadline=None, derandomize=True, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     def conforms(case: Any) -> None:
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, timeout=60)
 
     return conforms
