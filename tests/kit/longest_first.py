@@ -13,7 +13,15 @@ T = TypeVar("T")
 
 LONGEST = (
     "tests/differential/test_corpus.py",
-)  # fmt: skip
+    "tests/differential/test_generated.py",
+    "tests/hostile/test_standalone.py",
+    "tests/charts/test_chart.py",
+    "tests/differential/test_tpcds.py",
+    "tests/differential/test_tpch.py",
+    "tests/charts/test_standalone.py",
+    "tests/differential/test_joins.py",
+    "tests/executor/engines/test_engines.py",
+)
 """The modules that take longest in `make test`, by the table that `suite_times` prints."""
 
 
