@@ -13,14 +13,18 @@ T = TypeVar("T")
 
 LONGEST = (
     "tests/differential/test_corpus.py",
-    "tests/differential/test_generated.py",
     "tests/hostile/test_standalone.py",
+    "tests/operator/test_reconcile_edits.py",
+    "tests/operator/test_reconcile.py",
+    "tests/plugins/stores/test_state_processes.py",
+    "tests/e2e/test_run.py",
+    "tests/plugins/stores/test_remote.py",
+    "tests/operator/test_reconcile_rollout.py",
+    "tests/scheduler/jobs/test_processes.py",
+    "tests/differential/test_generated.py",
+    "tests/scheduler/api/test_acceleration_bad_days.py",
     "tests/charts/test_chart.py",
     "tests/differential/test_tpcds.py",
-    "tests/differential/test_tpch.py",
-    "tests/charts/test_standalone.py",
-    "tests/differential/test_joins.py",
-    "tests/executor/engines/test_engines.py",
 )
 """The modules that take longest in `make test`, by the table that `suite_times` prints."""
 
