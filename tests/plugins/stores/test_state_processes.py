@@ -61,7 +61,7 @@ async def test_each_revision_has_one_winner_among_processes(state: StateHarness)
         processes = [stack.enter_context(running("contend", state)) for _ in range(2)]
         for process in processes:
             start(process)
-        outcomes = [process.communicate(timeout=60)[0] for process in processes]
+        outcomes = [process.communicate(timeout=200)[0] for process in processes]
         assert [process.returncode for process in processes] == [0, 0]
     wins = [line.split() for outcome in outcomes for line in outcome.splitlines()]
     replaced, written, offsets = zip(*wins, strict=True)
