@@ -1,4 +1,4 @@
-"""The chart over a matrix of values, with Helm 3 and 4, against the schemas of Kubernetes."""
+"""Renders the chart for a matrix of values, and validates it with the schemas of Kubernetes."""
 
 import json
 import tomllib
@@ -61,7 +61,7 @@ VALUES: dict[str, dict[str, Any]] = {
 
 
 def refused(text: str, version: str) -> list[str]:
-    """Return what the schemas of a Kubernetes version refuse of the objects that it knows."""
+    """Return the errors of the objects by the schemas of a Kubernetes version."""
     found = []
     for each in helm.objects(text):
         if each["kind"] not in CRDS:
@@ -166,14 +166,14 @@ def test_without_a_manifest_the_example_is_served() -> None:
 
 
 def test_the_number_of_executors_is_left_to_kubectl_scale() -> None:
-    # Helm 4 owns what it writes: were the number there, `helm upgrade` would fail after a scale.
+    # Helm 4 owns what it writes: with the number, `helm upgrade` would fail after a scale.
     for version in helm.HELMS:
         spec = helm.the(helm.render(helm=version), "CarawayCluster")["spec"]
         assert "replicas" not in spec["executor"]
 
 
 def test_the_number_of_operators_is_left_to_kubectl_scale() -> None:
-    """Helm 4 applies server-side: a number that both write is a conflict at the next upgrade."""
+    """Helm 4 uses server-side apply: a number that both write conflicts at the next upgrade."""
 
     def written(values: dict[str, Any]) -> Any:
         [found] = helm.of_kind(helm.render(values), "Deployment")

@@ -11,8 +11,8 @@ import pytest
 from caraway_core.ids import CatalogVersion
 from caraway_core.protocols.fleet import TableCatalog
 from caraway_core.settings import Address
-from caraway_operator import scheduler_link
-from caraway_operator.scheduler_link import Target
+from caraway_operator import scheduler_client
+from caraway_operator.scheduler_client import SchedulerEndpoint
 from caraway_scheduler.composition import app
 from caraway_scheduler.membership import Membership
 from caraway_scheduler.membership.drains import SETTLED_AFTER_S
@@ -113,15 +113,15 @@ async def test_the_token_of_an_operator_never_travels(
             await server.is_up.wait()
             async with (
                 recorded(str(listeners.bound_address(listener))) as wire,
-                scheduler_link.connected() as link,
+                scheduler_client.open_client() as link,
             ):
-                target = Target(f"http://{wire.address}", TOKEN)
+                target = SchedulerEndpoint(f"http://{wire.address}", TOKEN)
                 await link.drain(target, "a")
                 assert [each.is_draining for each in await link.executors(target)] == [True]
                 await link.undrain(target, "a")
                 assert (await link.load(target)).queued == 0
-                with pytest.raises(scheduler_link.LinkError, match="401"):
-                    await link.load(Target(target.url, "wrong"))
+                with pytest.raises(scheduler_client.SchedulerClientError, match="401"):
+                    await link.load(SchedulerEndpoint(target.url, "wrong"))
             server.stop()
             await serving
         assert [each.state for each in members.executors()] == ["ready"]
