@@ -64,7 +64,7 @@ class Cluster:
         return f"http://{found.endpoints['http']}"
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", timeout=30)
+        return httpx.get(f"{self.url}{path}", timeout=60)
 
     def until_status(self, path: str, status: int) -> None:
         until(lambda: self.get(path).status_code == status, f"{path} is {status}", BUSY_S)
