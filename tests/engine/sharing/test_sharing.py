@@ -258,7 +258,9 @@ def queries(draw: st.DrawFn) -> str:
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(sql=queries(), count=st.integers(1, 6))
 def test_any_plan_of_rows_is_the_union_of_its_shares(made: Session, sql: str, count: int) -> None:

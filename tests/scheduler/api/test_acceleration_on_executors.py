@@ -48,7 +48,7 @@ async def test_what_is_inserted_is_where_its_source_lives_and_read_at_once(
         sql = "INSERT INTO orders SELECT id + 100, v FROM orders"
         job = await runtime.api.post("/v1/queries", json={"sql": sql})
         assert job.status_code == 202, job.text
-        url, done = f"/v1/queries/{job.json()['query_id']}?wait=20", {"status": "PENDING"}
+        url, done = f"/v1/queries/{job.json()['query_id']}?wait=60", {"status": "PENDING"}
         while done["status"] in ("PENDING", "RUNNING"):
             done = (await runtime.api.get(url)).json()
         assert done["status"] == "SUCCEEDED", done
