@@ -1,4 +1,4 @@
-"""`caraway store`: flags in, a store that serves until a signal ends it."""
+"""`caraway store`: runs the chunk store until a signal stops it."""
 
 import asyncio
 import logging
@@ -6,8 +6,8 @@ import os
 import signal
 import socket
 
-from caraway_cluster.store.application import Store
-from caraway_cluster.store.shelf import Shelf
+from caraway_cluster.store.application import StoreApplication
+from caraway_cluster.store.chunk_folder import ChunkFolder
 from caraway_core import logs, ray_nodes, ready_pipe
 from caraway_core.errors import CarawayError
 from caraway_core.settings import StoreOptions
@@ -19,37 +19,42 @@ _GRACE_S = 30
 
 
 def run(options: StoreOptions) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code.
+    """Serve until SIGTERM or SIGINT and return the exit code.
 
     Raises:
-        CarawayError: it cannot start.
+        CarawayError: the store cannot start.
     """
     token = ray_nodes.read_token(options.token_file)
     logs.configure(options.log_format)
-    shelf = _open(options)
+    chunks = _open_folder(options)
     with listeners.bind(options.listen, "--listen") as listener:
-        asyncio.run(_serve(Store(shelf, token, options.most_bytes,
-                                 has_metrics=options.has_metrics), listener, options))  # fmt: skip
+        application = StoreApplication(
+            chunks, token, options.most_bytes, has_metrics=options.has_metrics
+        )
+        asyncio.run(_serve(application, listener, options))
     return 0
 
 
-def _open(options: StoreOptions) -> Shelf:
+def _open_folder(options: StoreOptions) -> ChunkFolder:
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
-        shelf = Shelf(options.folder)
-        shelf.try_out()
+        chunks = ChunkFolder(options.folder)
+        chunks.check_writable()
     except OSError as exc:
         raise CarawayError(
-            f"cannot keep chunks in '{options.folder}': {exc.strerror}; give user {os.geteuid()} "
-            "the right to write there and check the space, or choose another folder with --dir DIR"
+            f"cannot store chunks in '{options.folder}': {exc.strerror}; check that user "
+            f"{os.geteuid()} can write there and that there is free space, or choose another "
+            "directory with --dir DIR"
         ) from exc
-    if shelf.orphans:
-        logger.info("unfinished chunks removed", extra={"count": shelf.orphans})
-    return shelf
+    if chunks.orphans:
+        logger.info("unfinished chunks removed", extra={"count": chunks.orphans})
+    return chunks
 
 
-async def _serve(store: Store, listener: socket.socket, options: StoreOptions) -> None:
-    server = HttpServer(store, most_connections=options.most_connections, grace_s=_GRACE_S)
+async def _serve(
+    application: StoreApplication, listener: socket.socket, options: StoreOptions
+) -> None:
+    server = HttpServer(application, most_connections=options.most_connections, grace_s=_GRACE_S)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         # A second signal ends what is under way.
@@ -59,8 +64,8 @@ async def _serve(store: Store, listener: socket.socket, options: StoreOptions) -
             group.create_task(server.serve(sockets=[listener]))
             group.create_task(_announce(server, listener, options))
     finally:
-        store.close()
-    logger.info("store has stopped")
+        application.close()
+    logger.info("store stopped")
 
 
 async def _announce(server: HttpServer, listener: socket.socket, options: StoreOptions) -> None:
