@@ -30,11 +30,11 @@ from caraway_scheduler.acceleration.asking import RefreshRequests
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Upon, Whence
 from caraway_scheduler.acceleration.newest import NewestVersions
-from caraway_scheduler.acceleration.passthrough.through import PassthroughSources
 from caraway_scheduler.acceleration.refresh import plans
 from caraway_scheduler.acceleration.refresh.counting import Counting
 from caraway_scheduler.acceleration.refresh.keeper import Refresher
 from caraway_scheduler.acceleration.refresh.refreshing import RefreshState, status
+from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import OnFailure, Snapshotting
 from caraway_scheduler.acceleration.upkeep.unkept import Unkept
@@ -95,7 +95,7 @@ class Accelerations:
 
     def __init__(
         self,
-        catalog: Catalog,
+        make_catalog: Callable[["Accelerations"], Catalog],
         dispatch: Dispatch,
         store: StateStore,
         results: ResultStore,
@@ -109,7 +109,7 @@ class Accelerations:
     ) -> None:
         """Create it; `is_shared`: there may be other schedulers; `asks_newest`: read theirs."""
         self.counting = Counting(record)
-        self._catalog = catalog
+        self.catalog = catalog = make_catalog(self)
         self._maker = Maker(dispatch, place, self.damaged)
         self._versions = VersionStore(store, owner)
         self._results = results
@@ -138,7 +138,7 @@ class Accelerations:
         except ValueError as exc:
             failure = DatasetError("invalid", f"dataset '{state.name}': {exc}")
             logger.warning("dataset is not accelerated", extra={"reason": failure.message})
-            self._catalog.tell(state.name, "error", failure)
+            self.catalog.tell(state.name, "error", failure)
             return
         subject = plans.subject_of(state.dataset, acceleration)
         current = CurrentVersion(
@@ -146,7 +146,7 @@ class Accelerations:
             self._maker,
             self._versions,
             self._results,
-            self._catalog.show,
+            self.catalog.show,
             lambda: datetime.now(UTC),
             partial(self._moved, state.name),
         )
@@ -154,10 +154,10 @@ class Accelerations:
             plan,
             current,
             self._tell,
-            self._catalog.source_schema,
-            self._catalog.source_bytes,
+            self.catalog.source_schema,
+            self.catalog.source_bytes,
             counting=self.counting,
-            renew=self._catalog.renew,
+            renew=self.catalog.renew,
         )
         kept = Accelerated(
             state.dataset,
@@ -167,9 +167,9 @@ class Accelerations:
             refresher,
             self._results,
             Surroundings(
-                self._catalog.source_schema,
-                self._catalog.change_source,
-                self._catalog.params,
+                self.catalog.source_schema,
+                self.catalog.change_source,
+                self.catalog.params,
                 self,
             ),
             self._snapshotting(current, acceleration),
@@ -340,7 +340,7 @@ class Accelerations:
         return feed.position
 
     def _moved(self, name: TableName) -> None:
-        self._catalog.moved()
+        self.catalog.moved()
         if name in self._kept:
             self._kept[name].moved()
 
@@ -372,7 +372,7 @@ class Accelerations:
         kept = self._kept.get(name)
         if kept is not None:
             return kept
-        if name not in self._catalog.datasets:
+        if name not in self.catalog.datasets:
             raise NoDatasetError(f"no dataset '{name}'; GET /v1/datasets lists them")
         raise NotAcceleratedError(
             f"dataset '{name}' is not accelerated; enable its 'acceleration' in the manifest"
@@ -388,7 +388,7 @@ class Accelerations:
         error = None
         if reason := refreshes.error or refreshes.damaged:
             error = DatasetError("unavailable", f"dataset '{name}': {reason}")
-        self._catalog.tell(name, status(refreshes), error)
+        self.catalog.tell(name, status(refreshes), error)
 
 
 def _standing(kept: Accelerated) -> DatasetStanding:

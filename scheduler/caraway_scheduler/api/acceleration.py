@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import CarawayError, UnavailableError
+from caraway_core.errors import CarawayError
 from caraway_core.ids import TableName
 from caraway_scheduler.acceleration.refresh.refreshing import status as status_of
 from caraway_scheduler.acceleration.service import Accelerations, DatasetStanding
@@ -18,7 +18,6 @@ from caraway_serving.errors import RefusedRequestError
 
 router = APIRouter(tags=["Datasets"])
 _Body = Mapping[str, object]
-_STARTING = UnavailableError("the runtime is still starting; try again")
 Name = Annotated[str, Path(description="A dataset of the manifest.")]
 
 
@@ -91,8 +90,6 @@ async def configure(request: Request, name: Name) -> Response:
 async def standing(request: Request, name: Name) -> Response:
     """Return the current version of a dataset, and the state of its refresh."""
     accelerations = app_state.services(request).accelerations
-    if accelerations is None:
-        return errors.as_message(_STARTING)
     try:
         _, found = dataset_names.find(name, accelerations.standing)
     except CarawayError as exc:
@@ -104,8 +101,6 @@ async def _changed(request: Request, name: str, change: Any, status: int) -> Res
     services = app_state.services(request)
     if not scopes.principal(request).may_write:
         return _refusal(403, "refreshing datasets needs a key that ends in :rw")
-    if services.accelerations is None:
-        return errors.as_message(_STARTING)
     try:
         table, _ = dataset_names.find(name, services.accelerations.standing)
         body = _parsed(await bodies.read(request, services.max_body_bytes))

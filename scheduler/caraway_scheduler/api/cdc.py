@@ -17,8 +17,12 @@ from caraway_core.ids import TableName
 from caraway_core.outcomes import FailureKind
 from caraway_plugins.changes import decoding
 from caraway_plugins.changes.target import ChangeTarget
-from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError, Ingest
-from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.acceleration.changes.ingesting import ChangesRefusedError
+from caraway_scheduler.acceleration.service import (
+    Accelerations,
+    NoDatasetError,
+    NotAcceleratedError,
+)
 from caraway_scheduler.acceleration.versions import requests as applied_requests
 from caraway_scheduler.api import app_state, dataset_names
 from caraway_scheduler.api.cdc_documentation import INGEST
@@ -58,19 +62,15 @@ async def ingest(request: Request, name: Name) -> Response:
 
 
 async def _taken(request: Request, services: Services, name: str) -> int:
-    if services.ingest is None:
-        raise RefusedRequestError(
-            404, f"dataset '{name}' takes no changes; nor does any other here"
-        )
-    # Checked before the body is read, so that clients fail early.
-    table, target = _target(services.ingest, name)
+    # Before the body: a client learns early that it sends in vain.
+    table, target = _target(services.accelerations, name)
     headers = request.headers
     decoding.form(headers.get("content-type"))
     request_id = _request_id(headers.get("idempotency-key"))
     body = await bodies.read(request, services.max_body_bytes)
     try:
         async with asyncio.timeout(BUDGET_S + _GRACE_S):
-            return await _applied(services.ingest, table, target, body, headers, request_id)
+            return await _applied(services.accelerations, table, target, body, headers, request_id)
     except TimeoutError:
         raise RefusedRequestError(
             504,
@@ -80,7 +80,7 @@ async def _taken(request: Request, services: Services, name: str) -> int:
 
 
 async def _applied(
-    ingest: Ingest,
+    accelerations: Accelerations,
     table: TableName,
     target: ChangeTarget,
     body: bytes,
@@ -96,7 +96,7 @@ async def _applied(
     if request_id is not None:
         content = headers.get("content-type") or ""
         request_id = applied_requests.token(request_id, content.encode(), body)
-    return await ingest.apply(table, changes, request_id, left_s)
+    return await accelerations.apply(table, changes, request_id, left_s)
 
 
 async def _decoded(body: bytes, headers: Mapping[str, str], target: ChangeTarget) -> Changes:
@@ -108,9 +108,9 @@ async def _decoded(body: bytes, headers: Mapping[str, str], target: ChangeTarget
         return await asyncio.to_thread(decoding.decode, body, content_type, headers, target)
 
 
-def _target(ingest: Ingest, name: str) -> tuple[TableName, ChangeTarget]:
+def _target(accelerations: Accelerations, name: str) -> tuple[TableName, ChangeTarget]:
     try:
-        return dataset_names.find(name, ingest.target)
+        return dataset_names.find(name, accelerations.target)
     except _NOT_HERE as exc:
         # For a producer, a dataset that accepts no changes does not exist.
         raise RefusedRequestError(404, exc.message) from exc

@@ -36,8 +36,8 @@ async def list_manifests(
     request: Request,
     format: Annotated[ListingFormat | None, Query(description="`json` (default) or `csv`.")] = None,
 ) -> Response:
-    """Return a summary of the manifest in use."""
-    manifest = app_state.services(request).manifest()
+    """Summarise the manifest that is served."""
+    manifest = app_state.services(request).manifest.current
     summary = ManifestSummary(
         name=manifest.name,
         version=manifest.version,

@@ -61,15 +61,16 @@ class Catalog:
         cache_dir: Path,
         system: Mapping[TableName, SystemTable],
         parallelism: int,
+        accelerator: Accelerator,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         self.datasets: dict[TableName, DatasetState] = {}
         self.moves = 0
         self.on_progress: Listener = lambda _state: None
-        self.accelerator: Accelerator | None = None
         self._installer = Installer(dispatch, system)
         self._asking = SourceCalls(cache_dir, parallelism)
-        self.on_change = on_change
+        self._accelerator = accelerator
+        self._on_change = on_change
         self._ready_state: ReadyState = "on_load"
         self._tasks = tasks.Tasks()
         self._loading: dict[TableName, asyncio.Task[None]] = {}
@@ -132,7 +133,7 @@ class Catalog:
     def moved(self) -> None:
         """Record that rows of an accelerated dataset changed."""
         self.moves += 1
-        self.on_change()
+        self._on_change()
 
     def source_schema(self, name: TableName) -> pa.Schema:
         """Return the schema of the source of an accelerated dataset.
@@ -218,14 +219,14 @@ class Catalog:
         )
 
     def _accelerate(self, state: DatasetState) -> None:
-        """Start or stop the acceleration of a dataset; a failure is retried with the next load."""
-        if self.accelerator is None or state.is_kept:
+        """Have the accelerator take the dataset, or let go of it; a failure is tried again."""
+        if state.is_kept:
             return
         try:
             if state.dataset.acceleration is not None:
-                self.accelerator.begin(state, state.dataset.acceleration)
+                self._accelerator.begin(state, state.dataset.acceleration)
             else:
-                self.accelerator.end(state.name)
+                self._accelerator.end(state.name)
         except BaseException as exc:
             self._fail_unforeseen(state, "its acceleration", exc)
         else:
@@ -235,10 +236,8 @@ class Catalog:
         self._loading.pop(name).cancel()
         self.datasets.pop(name)
         self._settled.pop(name).set()
-        if self.accelerator is None:
-            return
         try:
-            self.accelerator.end(name)
+            self._accelerator.end(name)
         except Exception as exc:
             tasks.note(exc, "end an acceleration", fields={"dataset": name})
 
@@ -343,7 +342,7 @@ class Catalog:
         """Install the known tables, so that new statements use them."""
         if await self._installer.install(self._tables):
             self._settle()
-            self.on_change()
+            self._on_change()
 
     def _tables(self) -> Mapping[TableName, TableSpec]:
         specs: dict[TableName, TableSpec] = {}
@@ -381,10 +380,10 @@ class Catalog:
             self._source_loaded(state)  # A refresh reports the error.
 
     def _source_loaded(self, state: DatasetState) -> None:
-        if self.accelerator is None or not state.is_kept:
+        if not state.is_kept:
             return
         try:
-            self.accelerator.source_loaded(state.name)
+            self._accelerator.source_loaded(state.name)
         except BaseException as exc:
             # Only this dataset failed; continue with the others.
             self._fail_unforeseen(state, "its acceleration", exc)

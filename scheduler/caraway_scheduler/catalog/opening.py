@@ -26,11 +26,7 @@ def source(
     """
     is_view = dataset.connector == VIEW
     try:
-        found: Source = (
-            ViewSource()
-            if is_view
-            else registry.load("connector", registry.SOURCES, dataset.connector)()
-        )
+        found: Source = ViewSource() if is_view else registry.SOURCES.load(dataset.connector)()
         params = secrets.expand_all(dataset.params)
         path = dataset.path if is_view else secrets.expand(dataset.path)
     except CarawayError as exc:
@@ -64,7 +60,7 @@ def change_source(dataset: Dataset, secrets: SecretResolver) -> ChangeSource | N
         return None
     assert dataset.acceleration is not None
     try:
-        source_class = registry.load("connector", registry.CHANGE_SOURCES, dataset.connector)
+        source_class = registry.CHANGE_SOURCES.load(dataset.connector)
         request = ChangeRequest(
             TableName(dataset.name),
             dataset.connector,

@@ -5,7 +5,6 @@ import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import metadata
-from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -26,26 +25,6 @@ from caraway_core.protocols.dispatch import (
 from caraway_core.protocols.fleet import PROTOCOL_VERSION
 from caraway_core.tables import StoredTable
 from caraway_scheduler.dispatch.pins import PinnedStream, Pins
-
-
-@runtime_checkable
-class Holder(Protocol):
-    """An executor that keeps accelerated datasets in memory."""
-
-    @property
-    def holds(self) -> tuple[TableName, ...]:
-        """The datasets in memory."""
-        ...
-
-
-@runtime_checkable
-class Outside(Protocol):
-    """An executor whose engine runs in other processes."""
-
-    @property
-    def memory_used_bytes(self) -> int:
-        """The memory of those processes in bytes."""
-        ...
 
 
 class InProcessDispatch:
@@ -135,7 +114,7 @@ class InProcessDispatch:
                 active_tasks=self._active,
                 finished_tasks=self._finished,
                 failed_tasks=self._failed,
-                holds=self._executor.holds if isinstance(self._executor, Holder) else (),
+                holds=self._executor.holds,
             ),
         )
 
@@ -144,8 +123,7 @@ class InProcessDispatch:
         self._executor.close()
 
     def _memory_used_bytes(self) -> int:
-        outside = self._executor.memory_used_bytes if isinstance(self._executor, Outside) else 0
-        return memory.resident_bytes() + outside
+        return memory.resident_bytes() + self._executor.memory_used_bytes
 
     def _count(self, *, is_whole: bool) -> None:
         self._active -= 1

@@ -98,7 +98,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         caller = callers.of(context)
         with statuses.answered(caller.span):
             body = self._bounded(action.body.to_pybytes())
-            answer = actions.act(self._services.jobs, caller, action.type, body)
+            answer = actions.act(self._services.jobs.desk, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 
     def do_put(

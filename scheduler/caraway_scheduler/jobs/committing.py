@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from typing import Protocol
 
 from caraway_core import outcomes
 from caraway_core.backoff import Backoff, Delays
@@ -10,25 +9,18 @@ from caraway_core.errors import CarawayError, ShuttingDownError
 from caraway_core.ids import JobId
 from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
 
 logger = logging.getLogger(__name__)
 _DELAYS = Delays(0.1, 2.0)
 
 
-class Follower(Protocol):
-    """Receives the jobs that this process wrote, before the state store reports them."""
-
-    def saw(self, held: StoredJob) -> None:
-        """Take note of a written job."""
-        ...
-
-
 class Committer:
     """Writes job transitions with compare-and-set, and detects changes by other processes."""
 
-    def __init__(self, records: JobRecords, follower: Follower) -> None:
+    def __init__(self, records: JobRecords, replica: Replica) -> None:
         self._records = records
-        self._follower = follower
+        self._replica = replica
         self._causes: dict[JobId, str] = {}
 
     def waits_for(self, job_id: JobId) -> str:
@@ -79,5 +71,5 @@ class Committer:
             standing = await self._records.get(job.principal, job.job_id)
             written = standing if standing is not None and standing.job == job else None
         if written is not None:
-            self._follower.saw(written)
+            self._replica.saw(written)
         return written

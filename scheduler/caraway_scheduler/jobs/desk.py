@@ -15,7 +15,6 @@ from caraway_scheduler.jobs import states
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.foreman import Foreman
 from caraway_scheduler.jobs.model import Job, JobProgress, JobRequest, JobStatus, StoredJob
-from caraway_scheduler.jobs.protocol import MOST_WAIT_S
 from caraway_scheduler.jobs.records import JobRecords
 from caraway_scheduler.jobs.replica import Replica
 from caraway_scheduler.jobs.tallies import JobTallies
@@ -24,6 +23,7 @@ from caraway_scheduler.queries.storing import StoredAnswer
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 
+MOST_WAIT_S = 60.0
 _MANIFESTS_KEPT = 64
 
 
@@ -62,6 +62,14 @@ class Desk:
     async def submit(
         self, principal: Principal, request: JobRequest, span: Span, idempotency_key: str = ""
     ) -> Job:
+        """Take a job; one that this returned is not lost. The same key gives the same job again.
+
+        Raises:
+            InvalidQueryError: the statement is empty.
+            JobConflictError: the key was used for another request.
+            OverloadedError: the queue is full.
+            ShuttingDownError: the process takes no more work.
+        """
         if self._stopping.is_set():
             raise ShuttingDownError("Runtime is shutting down")
         texts.check(request.sql, self._most_sql_bytes)
@@ -94,6 +102,7 @@ class Desk:
         return self._present((await self._held(principal, job_id)).job)
 
     async def wait(self, principal: PrincipalId, job_id: JobId, timeout_s: float) -> Job:
+        """Return the job once it is over, or its present state after the time."""
         held = await self._held(principal, job_id)
         if not held.job.is_over and timeout_s > 0:
             await self._wait_here(job_id, min(timeout_s, MOST_WAIT_S))
@@ -101,6 +110,7 @@ class Desk:
         return self._present(held.job)
 
     async def cancel(self, principal: PrincipalId, job_id: JobId) -> Job:
+        """End the job, unless it is over; return its state after that."""
         while True:
             held = await self._held(principal, job_id)
             if held.job.is_over:
@@ -113,6 +123,10 @@ class Desk:
     async def list(
         self, principal: PrincipalId, status: JobStatus | None, limit: int
     ) -> Sequence[Job]:
+        """Return the newest jobs of a principal.
+
+        Jobs whose results have expired are left out, unless `status` asks for them.
+        """
         jobs = (self._present(held.job) for held in await self._records.of(principal))
         if status is None:
             wanted = [job for job in jobs if job.status != "CLOSED"]
@@ -121,6 +135,11 @@ class Desk:
         return wanted[:limit]
 
     async def manifest(self, job: Job) -> StoredAnswer:
+        """Return the manifest of the results of a job that succeeded.
+
+        Raises:
+            JobNotFoundError: the results have expired.
+        """
         found = self._manifests.get(job.result_key)
         if found is None:
             found = await self._records.manifest(job)
@@ -132,11 +151,17 @@ class Desk:
         return found
 
     async def progress(self, job: Job) -> JobProgress | None:
+        """Return how far a job is and what it waits for, if that is known here."""
         if job.is_over:
             return None
         return self._foreman.progress(job.job_id) or await self._records.progress(job)
 
     async def read(self, job: Job, chunks: Sequence[ChunkInfo]) -> AsyncIterator[pa.RecordBatch]:
+        """Yield the rows of some chunks of the job's manifest; each is checked before it is shown.
+
+        Raises:
+            ResultStoreError: a chunk is missing or damaged.
+        """
         for chunk in chunks:
             async with aclosing(self._reading(job, chunk)) as batches:
                 async for batch in batches:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -92,7 +91,7 @@ class Jobs:
 
 async def open_jobs(
     store: StateStore,
-    scheduler_id: str,
+    own: JobOwner,
     place: ResultPlace,
     settings: JobSettings,
     dispatch: Dispatch,
@@ -114,7 +113,6 @@ async def open_jobs(
     tallies = JobTallies()
     retention_s = settings.retention_s
     kept_s = max(retention_s, LEAST_KEPT_S)
-    own = JobOwner(scheduler_id, uuid.uuid4().hex[:12])
     runner = JobRunner(
         dispatch,
         catalog,
@@ -168,7 +166,7 @@ async def open_jobs(
 
 
 def _open_results(place: ResultPlace) -> ResultStore:
-    store_class = registry.load("result store", registry.RESULT_STORES, place.kind)
+    store_class = registry.RESULT_STORES.load(place.kind)
     store: ResultStore = store_class.at(place)
     return store
 

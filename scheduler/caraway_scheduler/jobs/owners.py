@@ -6,8 +6,10 @@ once that a restarted scheduler has lost its running jobs.
 
 import asyncio
 import logging
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateStore
@@ -25,6 +27,11 @@ class JobOwner:
 
     scheduler_id: str
     incarnation: str
+
+    @classmethod
+    def beginning(cls, scheduler_id: str) -> Self:
+        """Return the owner that a process is from its start on: one no other process has been."""
+        return cls(scheduler_id, uuid.uuid4().hex[:12])
 
     def __str__(self) -> str:
         return f"{self.scheduler_id}/{self.incarnation}"

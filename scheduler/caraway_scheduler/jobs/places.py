@@ -48,7 +48,7 @@ def named(
         filled = dict(secrets.expand_all(params))
         if location.scheme == STORE and token:
             filled.setdefault("token", token)
-        find: _Finder = registry.load("kind of location", registry.RESULT_PLACES, location.scheme)
+        find: _Finder = registry.RESULT_PLACES.load(location.scheme)
         return find(location.scheme, location.path, filled)
     except ValueError as exc:
         raise CarawayError(f"{key}: {exc}") from exc

@@ -52,10 +52,8 @@ class _State(Collector):
         yield from self._cache()
         yield from engine_metrics.collect(self._services.engines(), self._families)
         yield from cluster_metrics.collect(self._services, self._families)
-        if self._services.job_works is not None:
-            yield from job_metrics.collect(self._services.job_works, self._families)
-        if self._services.accelerations is not None:
-            yield from acceleration_metrics.collect(self._services.accelerations, self._families)
+        yield from job_metrics.collect(self._services.jobs, self._families)
+        yield from acceleration_metrics.collect(self._services.accelerations, self._families)
         yield self._build()
 
     def _queries(self) -> Iterable[Metric]:

@@ -33,7 +33,6 @@ async def test_all_accelerated_datasets_of_the_manifest_are_marked(
     write(tmp_path, 10)
     async with running(tmp_path, MANIFEST) as runtime:
         accelerations = runtime.services.accelerations
-        assert accelerations is not None
         marks = accelerations._versions.marks
 
         async def renewed(name: TableName, since: Mark | None = None) -> Mark | None:

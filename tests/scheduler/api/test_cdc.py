@@ -4,6 +4,7 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,10 @@ from caraway_scheduler.acceleration.changes.ingesting import (
     StreamStoppedError,
     Whence,
 )
-from caraway_scheduler.acceleration.service import NoDatasetError, NotAcceleratedError
+from caraway_scheduler.acceleration.service import (
+    NoDatasetError,
+    NotAcceleratedError,
+)
 from caraway_scheduler.acceleration.versions import requests
 from caraway_scheduler.api import cdc
 from tests.kit.runtime import Running, running
@@ -95,9 +99,12 @@ def refused(answer: Any, status: int, says: str) -> None:
 
 
 @asynccontextmanager
-async def serving(folder: Path, ingest: FakeIngest, manifest: str = "") -> AsyncIterator[Running]:
-    async with running(folder, manifest) as runtime:
-        runtime.services.ingest = ingest
+async def serving(
+    folder: Path, ingest: FakeIngest, manifest: str = "", **bounds: Any
+) -> AsyncIterator[Running]:
+    async with running(
+        folder, manifest, altered=lambda made: replace(made, **{"accelerations": ingest, **bounds})
+    ) as runtime:
         yield runtime
 
 
@@ -268,8 +275,7 @@ async def test_key_that_may_only_read_is_403(tmp_path: Path) -> None:
 
 
 async def test_body_that_is_too_large_is_413(tmp_path: Path) -> None:
-    async with serving(tmp_path, FakeIngest()) as runtime:
-        runtime.services.max_body_bytes = 10
+    async with serving(tmp_path, FakeIngest(), max_body_bytes=10) as runtime:
 
         async def pieces() -> AsyncIterator[bytes]:
             yield BODY
@@ -291,9 +297,3 @@ async def test_apply_that_does_not_return_is_504(
     fake.waits = asyncio.Event()
     async with serving(tmp_path, fake) as runtime:
         refused(await post(runtime), 504, "send them again")
-
-
-async def test_runtime_without_datasets_that_take_changes_is_404(tmp_path: Path) -> None:
-    async with running(tmp_path, "") as runtime:
-        runtime.services.ingest = None
-        refused(await post(runtime), 404, "takes no changes")

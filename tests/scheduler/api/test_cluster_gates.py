@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,13 @@ from caraway_core.protocols.fleet import PROTOCOL_VERSION, TableCatalog
 from caraway_plugins.stores.sqlite import SqliteStateStore
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.membership import Membership, state
+from caraway_scheduler.services import Services
 from tests.kit.clocks import Clock
 from tests.kit.fleets import FakeExecutor, FakeFleet
 from tests.kit.runtime import Running, running
 from tests.kit.turns import turn
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 class Cluster(InProcessDispatch):
@@ -35,17 +37,23 @@ async def cluster(
     folder: Path, monkeypatch: pytest.MonkeyPatch, fleet: FakeFleet, clock: Clock
 ) -> AsyncIterator[tuple[Running, Membership]]:
     """Yield a runtime in the scheduler role, with the executors of the fleet."""
-    monkeypatch.setattr("caraway_scheduler.composition.assembly.InProcessDispatch", Cluster)
+    monkeypatch.setattr("caraway_scheduler.composition.backend.InProcessDispatch", Cluster)
     store = SqliteStateStore(folder / "state.db")
     membership = Membership(
         fleet, store, "here", clock, build="1.0", every_s=0.005, install_wait_s=0.1
     )
     Cluster.membership = membership
     calling = asyncio.create_task(membership.run())
+
+    def altered(services: Services) -> Services:
+        return replace(
+            services,
+            is_scheduler=True,
+            scheduler_count=lambda: membership.scheduler_count,
+        )
+
     try:
-        async with running(folder, "") as runtime:
-            runtime.services.is_scheduler = True
-            runtime.services.scheduler_count = lambda: membership.scheduler_count
+        async with running(folder, "", altered=altered) as runtime:
             yield runtime, membership
     finally:
         calling.cancel()

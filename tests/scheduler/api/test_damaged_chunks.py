@@ -9,6 +9,7 @@ import pytest
 from caraway_core.errors import DatasetDamagedError
 from caraway_core.ids import ExecutorId, QueryId, TableName
 from caraway_core.protocols.dispatch import BatchStream, Statement
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
 from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
@@ -73,7 +74,7 @@ async def test_a_damaged_dataset_is_loaded_again_from_its_source(
             is_answered = answer.status_code == 200 and answer.json() == [{"n": 10}]
             return is_answered and await status(runtime) == "ready"
 
-        await eventually(look, "the dataset is loaded again", 20)
+        await eventually(look, "the dataset is loaded again")
 
 
 async def test_a_damaged_dataset_of_changes_names_the_remedy(tmp_path: Path) -> None:
@@ -107,7 +108,7 @@ async def answered(runtime: Running, rows: int, number: int) -> None:
         is_answered = answer.status_code == 200 and answer.json() == [{"n": rows, "d": rows}]
         return is_answered and await status(runtime) == "ready"
 
-    await eventually(look, "the dataset is repaired", 20)
+    await eventually(look, "the dataset is repaired")
     assert (await standing(runtime))["version"]["number"] == number
 
 
@@ -121,7 +122,7 @@ async def test_damaged_chunks_are_stored_again_by_the_executor_with_the_replica(
         runtime = cluster.runtime
         await at_version(runtime, 1)
         # Loaded when both are present, so each has all rows in memory.
-        assert await cluster.membership.wait_ready(2, 10)
+        assert await cluster.membership.wait_ready(2, 60)
         await refresh(runtime)
         await at_version(runtime, 2)
         whole = contents(tmp_path)
@@ -131,7 +132,7 @@ async def test_damaged_chunks_are_stored_again_by_the_executor_with_the_replica(
         await cluster.fleet.lose(ExecutorId("e2"))
         cluster.membership.lost(ExecutorId("e2"), "it is gone")
         cluster.fleet.start(ExecutorId("e2"))
-        assert await cluster.membership.wait_ready(2, 10)
+        assert await cluster.membership.wait_ready(2, 60)
         await answered(runtime, 1000, 2)
         found = [path for path, rows in contents(tmp_path).items() if whole.get(path) == rows]
         assert len(found) == 4
@@ -196,8 +197,8 @@ async def test_damage_that_is_found_after_the_first_rows_is_repaired(tmp_path: P
     write(tmp_path, 10)
     async with running(tmp_path, FILED) as runtime:
         await at_version(runtime, 1)
-        through = runtime.services.through
-        assert through is not None
+        through = runtime.services.dispatch
+        assert isinstance(through, SourceDispatch)
         execute = through.inner.execute
 
         async def breaks(query_id: QueryId, statement: Statement) -> BatchStream:

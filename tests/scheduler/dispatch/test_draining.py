@@ -40,7 +40,7 @@ async def test_running_query_continues_without_the_draining_executor(tmp_path: P
         assert (await cluster.execute(JOIN)).to_pylist() == expected()
         assert set(given) == {E2, E3}
         await cluster.membership.undo_drain(E1)
-        assert await cluster.membership.wait_ready(3, 5)
+        assert await cluster.membership.wait_ready(3, 60)
         await cluster.execute(JOIN)
         assert E1 in given
 

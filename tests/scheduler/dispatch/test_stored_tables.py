@@ -25,7 +25,7 @@ E2 = ExecutorId("e2")
 def held(cluster: InProcessCluster, executor: str) -> int:
     """Count the bytes of chunks that an executor keeps."""
     worker = cluster.fleet._lives[ExecutorId(executor)].worker
-    return int(worker._room.taken_bytes)  # type: ignore[attr-defined]
+    return int(worker._room.taken_bytes)
 
 
 async def table(folder: Path, count: int = 12, key: str = "t") -> StoredTable:

@@ -6,12 +6,11 @@ planned again over the source, if `on_zero_results` says so.
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 import pyarrow as pa
 
-from caraway_core.changes import Changes, Log
+from caraway_core.changes import Log
 from caraway_core.errors import (
     CarawayError,
     DatasetDamagedError,
@@ -35,8 +34,7 @@ from caraway_core.protocols.dispatch import (
 from caraway_core.sqltext import writing
 from caraway_core.tables import StoredTable
 from caraway_scheduler.acceleration.changes import changing
-from caraway_scheduler.acceleration.changes.changing import Changeable
-from caraway_scheduler.acceleration.changes.ingesting import Upon
+from caraway_scheduler.acceleration.service import Accelerations
 from caraway_scheduler.catalog.states import source_of
 
 logger = logging.getLogger(__name__)
@@ -45,98 +43,24 @@ _DEADLINE_S = 60.0
 _COUNTED = "SELECT arrow_cast({}, 'UInt64') AS count"
 
 
-@dataclass(frozen=True, slots=True)
-class PassthroughSources:
-    """The accelerated datasets whose sources statements may use.
-
-    Writes to datasets in `taking` go to their source. For datasets in `answering`, the source
-    answers queries that find no rows. Datasets in `logged` have no source of rows, so writes become
-    changes of their log.
-    """
-
-    taking: frozenset[TableName] = frozenset()
-    answering: frozenset[TableName] = frozenset()
-    logged: frozenset[TableName] = frozenset()
-
-
-class Accelerations(Protocol):
-    """The interface of the accelerated datasets."""
-
-    def sources(self) -> PassthroughSources:
-        """Return the datasets whose sources statements may use."""
-        ...
-
-    def mentioned(self, sql: str) -> frozenset[TableName]:
-        """Return the datasets whose newest version a statement must read."""
-        ...
-
-    def may_keep(self, sql: str) -> bool:
-        """Return whether the answer stays valid until the local catalog changes."""
-        ...
-
-    async def caught_up(self, sql: str) -> None:
-        """Wait until a statement would read everything that any scheduler has acknowledged.
-
-        Raises:
-            UnavailableError: the state store does not answer in time.
-            StateAwayError: the state store reports that it is unavailable.
-        """
-        ...
-
-    def damaged(self, name: TableName) -> None:
-        """Note that stored rows of a dataset cannot be read."""
-        ...
-
-    def changeable(self, name: TableName) -> Changeable:
-        """Return a dataset with a log, in its current state.
-
-        Raises:
-            CarawayError: it cannot be changed now.
-        """
-        ...
-
-    async def apply(
-        self,
-        name: TableName,
-        changes: Changes,
-        request_id: str | None,
-        deadline_s: float,
-        *,
-        upon: Upon | None = None,
-    ) -> int:
-        """Make changes durable and visible, all or none.
-
-        Raises:
-            CarawayError: they cannot be applied.
-        """
-        ...
-
-    async def refreshed(self, name: TableName) -> None:
-        """Refresh a dataset until it has the present rows of its source.
-
-        Raises:
-            CarawayError: the refresh failed, or the dataset does not support it.
-        """
-        ...
-
-
 class SourceDispatch:
     """A dispatch that binds statements to the sources of accelerated datasets where necessary."""
 
-    def __init__(self, inner: Dispatch) -> None:
+    def __init__(
+        self,
+        inner: Dispatch,
+        accelerations: Accelerations,
+        explain_missing: Callable[[TableNotFoundError], QueryError] = lambda exc: exc,
+    ) -> None:
+        """Take what explains why a table is missing: its dataset may still be loading."""
         self._inner = inner
-        self._accelerations: Accelerations | None = None
-        self.explain_missing: Callable[[TableNotFoundError], QueryError] = lambda exc: exc
-        """Returns the error for a missing table, whose dataset may still be loading."""
+        self._accelerations = accelerations
+        self._explain_missing = explain_missing
 
     @property
     def inner(self) -> Dispatch:
         """The wrapped dispatch, which does not use sources."""
         return self._inner
-
-    def attach(self, accelerations: Accelerations) -> None:
-        """Set the accelerated datasets; before this call there are none."""
-        self._accelerations = accelerations
 
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Plan a statement and start it.
@@ -148,20 +72,16 @@ class SourceDispatch:
         try:
             stream = await self._execute(query_id, statement)
         except TableNotFoundError as exc:
-            raise self.explain_missing(exc) from exc
+            raise self._explain_missing(exc) from exc
         except DatasetDamagedError as exc:
-            self._damaged(exc.table)
+            self._accelerations.damaged(exc.table)
             raise
-        return stream if getattr(stream, "is_at_end", False) else _Watched(stream, self._damaged)
-
-    def _damaged(self, dataset: TableName) -> None:
-        if self._accelerations is not None:
-            self._accelerations.damaged(dataset)
+        if getattr(stream, "is_at_end", False):
+            return stream
+        return _Watched(stream, self._accelerations.damaged)
 
     async def _execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         known = self._accelerations
-        if known is None:
-            return await self._inner.execute(query_id, statement)
         await known.caught_up(statement.sql)
         sources = known.sources()
         written = sources.taking | sources.logged
@@ -222,21 +142,16 @@ class SourceDispatch:
         return await self._inner.write_of(statement)
 
     def must_ask(self, sql: str) -> bool:
-        """Return whether another scheduler may have changed the data of a statement."""
-        return self._accelerations is not None and bool(self._accelerations.mentioned(sql))
+        """Return whether another scheduler may have changed what a statement reads."""
+        return bool(self._accelerations.mentioned(sql))
 
     def may_keep(self, sql: str) -> bool:
-        """Return whether the answer stays valid until the local catalog changes."""
-        return self._accelerations is None or self._accelerations.may_keep(sql)
+        """Return whether an answer holds until the state of the catalog here is another one."""
+        return self._accelerations.may_keep(sql)
 
     async def caught_up(self, sql: str) -> None:
-        """Wait until a statement would read everything that was acknowledged.
-
-        Raises:
-            UnavailableError: the state store does not answer in time.
-        """
-        if self._accelerations is not None:
-            await self._accelerations.caught_up(sql)
+        """Have a statement read all that is acknowledged. Raises UnavailableError."""
+        await self._accelerations.caught_up(sql)
 
     async def install(self, snapshot: CatalogSnapshot) -> Mapping[TableName, str]:
         """Install a catalog."""

@@ -13,8 +13,6 @@ from typing import Literal
 
 import pyarrow as pa
 
-from caraway_core.ids import TableName
-
 TimeFormat = Literal["timestamp", "timestamptz", "unix_seconds", "unix_millis", "ISO8601", "date"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -133,12 +131,6 @@ def to_append(
     if window_s is not None:
         conditions.append(window(column, window_s, now))
     return " AND ".join(conditions) or None
-
-
-def deletion(table: TableName, condition: str) -> str:
-    """Return the statement that deletes the rows of a condition."""
-    schema_name, _, bare = table.rpartition(".")
-    return f'DELETE FROM "{schema_name or "public"}"."{bare}" WHERE {condition}'
 
 
 def _cutoff(column: TimeColumn, period_s: float, now: datetime) -> str:

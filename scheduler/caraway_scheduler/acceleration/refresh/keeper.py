@@ -286,8 +286,7 @@ class Refresher:
         try:
             await asyncio.sleep(begin.delay_s)
             self._counted = self._counting.begin(name, begin.mode)
-            began = partial(self._events.put_nowait, events.Began(run, 1))
-            ended = events.Succeeded(run, await self._turns.take(begin, began))
+            ended = events.Succeeded(run, await self._turns.take(begin))
         except BaseException as exc:
             if tasks.ends(exc):
                 raise

@@ -47,22 +47,6 @@ class RetryDue:
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
-    """A run started to load this many partitions, for the first time or again."""
-
-    run: RunNumber
-    partitions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Progressed:
-    """A run has loaded this many partitions."""
-
-    run: RunNumber
-    done: int
-
-
-@dataclass(frozen=True, slots=True)
 class Succeeded:
     """A run finished: all partitions are stored, and its version is durable."""
 
@@ -120,8 +104,8 @@ class Configured:
     refreshes: bool = False
 
 
-OfRun = Began | Progressed | Succeeded | RunFailed | RunCancelled
-"""The reports of a run; the last three end it."""
+OfRun = Succeeded | RunFailed | RunCancelled
+"""How a run ends."""
 
 OfRows = Damaged | RowsRestored | RowsLost
 """Events about stored rows."""

@@ -43,8 +43,6 @@ class RefreshRun:
     number: RunNumber
     request: RefreshRequest
     attempt: int = 1
-    partitions: int = 0
-    done: int = 0
     is_stopping: bool = False
 
 
@@ -146,11 +144,6 @@ def _reloaded(state: RefreshState, reason: str) -> Outcome:
 
 def _reported(state: RefreshState, running: RefreshRun, event: events.OfRun) -> Outcome:
     match event:
-        case events.Began(partitions=partitions):
-            return replace(state, running=replace(running, partitions=partitions, done=0)), ()
-        case events.Progressed(done=done):
-            done = max(running.done, min(done, running.partitions))
-            return replace(state, running=replace(running, done=done)), ()
         case events.Succeeded(version=version):
             shown, show = _show(replace(state, error="", failures=0, damaged=""), version)
             following, effects = _go_on(shown)

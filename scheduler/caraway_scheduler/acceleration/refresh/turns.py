@@ -1,7 +1,6 @@
 """Runs one refresh: waits for the claim, makes a version and publishes it."""
 
 import asyncio
-from collections.abc import Callable
 
 from caraway_scheduler.acceleration.refresh import refresh_events as events
 from caraway_scheduler.acceleration.refresh.reloading import Reloading
@@ -17,8 +16,8 @@ class VersionTurns:
         self._claim = current.claim()
         self._wishes = current.wishes()
 
-    async def take(self, begin: events.BeginRun, on_begun: Callable[[], None]) -> int:
-        """Make a version and return its number; call `release` afterwards.
+    async def take(self, begin: events.BeginRun) -> int:
+        """Return the number of the version that was made; `release` is to be called after it.
 
         Raises:
             CarawayError, ExceptionGroup: the refresh failed.
@@ -26,7 +25,6 @@ class VersionTurns:
         async with asyncio.TaskGroup() as tasks:
             await self._claim.wait()
             renewing = tasks.create_task(self._claim.keep())
-            on_begun()
             number = await self._done_elsewhere(begin)
             if number is None:
                 number = await self._make(begin)

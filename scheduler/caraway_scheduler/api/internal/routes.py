@@ -84,14 +84,14 @@ async def undo_drain(executor_id: str, members: Operating) -> Response:
 async def load(request: Request, members: Operating) -> Response:
     """Report the waiting and running work of this scheduler, and the load of executors."""
     services = app_state.services(request)
-    admission, works = services.queries.admission, services.job_works
+    admission, jobs = services.queries.admission, services.jobs
     return JSONResponse(
         {
             "queued": admission.queued,
             "running": len(services.queries.active) - admission.queued,
             "max_concurrent": admission.max_running,
-            "jobs_queued": works.foreman.queued if works else 0,
-            "jobs_running": works.foreman.running if works else 0,
+            "jobs_queued": jobs.foreman.queued,
+            "jobs_running": jobs.foreman.running,
             "schedulers": members.scheduler_count,
             "executors": [
                 {

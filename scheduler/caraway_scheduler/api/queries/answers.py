@@ -10,8 +10,8 @@ from caraway_core import tasks
 from caraway_core.errors import JobNotFoundError, ResultStoreError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_scheduler.api.queries.errors import NoResultsError
+from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job
-from caraway_scheduler.jobs.protocol import JobDesk
 from caraway_scheduler.queries.storing import StoredAnswer
 
 _EXPIRED = "the results of query '{}' have expired; submit it again"
@@ -52,8 +52,8 @@ class ChunkRows:
             await self._batches.aclose()
 
 
-async def manifest(desk: JobDesk, job: Job, unfinished: int) -> StoredAnswer:
-    """Return the manifest of a job; `unfinished` is the HTTP status while it has not ended.
+async def manifest(desk: Desk, job: Job, unfinished: int) -> StoredAnswer:
+    """Return what the job has stored; `unfinished` is the answer while it has not ended.
 
     Raises:
         NoResultsError: the job has no results, not yet or no longer.
@@ -79,8 +79,8 @@ async def manifest(desk: JobDesk, job: Job, unfinished: int) -> StoredAnswer:
         raise _expired(job) from exc
 
 
-async def described(desk: JobDesk, job: Job) -> tuple[Job, StoredAnswer | None]:
-    """Return the current state of the job, and its manifest if it succeeded."""
+async def described(desk: Desk, job: Job) -> tuple[Job, StoredAnswer | None]:
+    """Return the job as it now stands, and what it has stored, if it has succeeded."""
     if job.status != "SUCCEEDED":
         return job, None
     try:
@@ -102,10 +102,8 @@ def chunk(manifest: StoredAnswer, job: Job, index: int) -> Sequence[ChunkInfo]:
     raise NoResultsError(404, f"query '{job.job_id}' has no chunk {index}; {known}", job.status)
 
 
-async def read(
-    desk: JobDesk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]
-) -> ChunkRows:
-    """Open some chunks; the caller must close the returned rows.
+async def read(desk: Desk, job: Job, schema: pa.Schema, chunks: Sequence[ChunkInfo]) -> ChunkRows:
+    """Open some chunks, whose reading must be closed.
 
     Raises:
         NoResultsError: the chunks have expired, or are missing or damaged.
@@ -121,8 +119,8 @@ async def read(
     return reading
 
 
-async def _unreadable(desk: JobDesk, job: Job, exc: ResultStoreError) -> NoResultsError:
-    """Distinguish an answer that has just expired from one that is damaged."""
+async def _unreadable(desk: Desk, job: Job, exc: ResultStoreError) -> NoResultsError:
+    """Tell an answer that expired while it was asked for from one that is broken."""
     try:
         now = await desk.find(job.principal, job.job_id)
     except JobNotFoundError:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import JSONResponse, Response
 
-from caraway_core.errors import InvalidQueryError, UnavailableError
+from caraway_core.errors import InvalidQueryError
 from caraway_core.protocols.results import ChunkInfo
 from caraway_engine import formats
 from caraway_engine.formats import Encoder
@@ -15,8 +15,8 @@ from caraway_scheduler.api import app_state
 from caraway_scheduler.api.queries import answers, documentation, documents, errors, submissions
 from caraway_scheduler.api.queries.documents import ChunkJson
 from caraway_scheduler.api.queries.responses import StoredResponse
+from caraway_scheduler.jobs.desk import MOST_WAIT_S, Desk
 from caraway_scheduler.jobs.model import Job
-from caraway_scheduler.jobs.protocol import MOST_WAIT_S, JobDesk
 from caraway_serving import bodies, negotiation, scopes, streaming
 from caraway_serving.errors import RefusedRequestError
 from caraway_serving.negotiation import STORED_TYPES
@@ -138,7 +138,7 @@ async def cancel(request: Request, query_id: QueryIdParameter) -> Response:
     )
 
 
-async def _described(request: Request, desk: JobDesk, job: Job) -> Response:
+async def _described(request: Request, desk: Desk, job: Job) -> Response:
     job, manifest = await answers.described(desk, job)
     document = documents.described(job, manifest)
     if manifest is None:
@@ -165,7 +165,7 @@ async def _results(request: Request, query_id: str, index: int | None, unfinishe
 
 async def _stored(
     request: Request,
-    desk: JobDesk,
+    desk: Desk,
     job: Job,
     schema: pa.Schema,
     chunks: Sequence[ChunkInfo],
@@ -195,14 +195,11 @@ def _form(request: Request, content_type: str) -> AnswerForm:
     return AnswerForm(content_type, coding, count_bytes, {"vary": vary})
 
 
-def _desk(request: Request) -> JobDesk:
-    desk = app_state.services(request).jobs
-    if desk is None:
-        raise UnavailableError("asynchronous queries are still initializing; retry in a moment")
-    return desk
+def _desk(request: Request) -> Desk:
+    return app_state.services(request).jobs.desk
 
 
-async def _find(request: Request, desk: JobDesk, query_id: str) -> Job:
+async def _find(request: Request, desk: Desk, query_id: str) -> Job:
     return await desk.find(scopes.principal(request).id, submissions.job_id(query_id))
 
 

@@ -1,5 +1,7 @@
 """Statements that use the sources of datasets, and statements that must not."""
 
+from typing import cast
+
 import pyarrow as pa
 import pytest
 
@@ -10,7 +12,9 @@ from caraway_engine.execution.settings import EngineSettings
 from caraway_executor.local import LocalExecutor
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
-from caraway_scheduler.acceleration.passthrough.through import PassthroughSources, SourceDispatch
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
+from caraway_scheduler.acceleration.service import Accelerations
+from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from tests.kit.engine import memory, snapshot
 
@@ -72,8 +76,7 @@ async def _asked(
     sql: str, sources: PassthroughSources
 ) -> tuple[list[dict[str, object]], Counting, Known]:
     inner, known = Counting(), Known(sources)
-    dispatch = SourceDispatch(inner)
-    dispatch.attach(known)
+    dispatch = SourceDispatch(inner, cast(Accelerations, known))
     tables = snapshot(
         {
             "orders": memory(id=[1, 2]),

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_core.ids import TableName
 from caraway_core.tables import MemoryTable
-from caraway_scheduler.acceleration.recipes import retention, statements
+from caraway_scheduler.acceleration.recipes import retention
 from caraway_scheduler.acceleration.recipes.retention import TimeColumn, TimeFormat
 from tests.kit import engine
 
@@ -214,14 +213,3 @@ def test_a_moment_is_within_its_tick_and_its_day(moment: datetime, unit: str) ->
     daily = column_of(pa.array([], pa.timestamp(unit)), "date")
     midnight = moment.replace(hour=0, minute=0, second=0, microsecond=0)
     assert daily.ticks(moment) == column.ticks(midnight)
-
-
-async def test_a_deletion_names_the_table_and_takes_any_condition() -> None:
-    orders = TableName("sales.orders")
-    own = statements.retention_sql("DELETE FROM sales.orders WHERE id < 3 -- old", orders)
-    sql = retention.deletion(orders, own.condition)
-    assert sql == 'DELETE FROM "sales"."orders" WHERE id < 3'
-    assert statements.retention_sql(sql, orders).condition == "id < 3"
-    assert retention.deletion(TableName("orders"), "true").startswith(
-        'DELETE FROM "public"."orders"'
-    )

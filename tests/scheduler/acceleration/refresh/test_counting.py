@@ -215,7 +215,6 @@ async def test_metrics_page_has_versions_and_errors(tmp_path: Path) -> None:
             'dataset_active_count{engine="arrow"} 1.0',
             'dataset_active_count{engine="file"} 1.0',
         )
-        assert runtime.services.accelerations is not None
         standing = runtime.services.accelerations.standing(NAME)
         assert standing.version is not None
         page = (await runtime.metrics.get("/metrics")).text

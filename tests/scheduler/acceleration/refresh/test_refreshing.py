@@ -49,24 +49,13 @@ def after(state: RefreshState, *happened: Event) -> tuple[RefreshState, list[Eff
     return state, list(effects)
 
 
-def test_a_refresh_begins_shows_progress_and_moves_readers_at_its_end() -> None:
+def test_a_refresh_begins_and_moves_readers_at_its_end() -> None:
     state, effects = after(LOADED, events.Due())
     assert effects == [BeginRun(ONE, "full", None, 0)]
-    state, effects = after(state, events.Began(ONE, 4), events.Progressed(ONE, 3))
-    assert state.running is not None
-    assert (state.running.done, state.running.partitions, state.version, effects) == (3, 4, 7, [])
+    assert (state.running is not None, state.version) == (True, 7)
     state, effects = after(state, events.Succeeded(ONE, 8))
     assert effects == [ShowVersion(8), ScheduleNext()]
     assert (state.version, state.running) == (8, None)
-
-
-def test_progress_never_goes_back_within_one_beginning() -> None:
-    begun, _ = after(LOADED, events.Due(), events.Began(ONE, 4), events.Progressed(ONE, 9))
-    state, _ = after(begun, events.Progressed(ONE, 2))
-    assert state.running is not None and state.running.done == 4
-    state, _ = after(begun, events.Began(ONE, 6))
-    assert state.running is not None
-    assert (state.running.done, state.running.partitions) == (0, 6)
 
 
 def test_requests_during_a_refresh_become_one_with_the_last_overrides() -> None:
@@ -128,8 +117,6 @@ def test_a_started_refresh_replaces_a_retry(event: Event) -> None:
 @pytest.mark.parametrize(
     "late",
     [
-        events.Began(ONE, 3),
-        events.Progressed(ONE, 1),
         events.Succeeded(ONE, 99),
         events.RunFailed(ONE, "late"),
         events.RunCancelled(ONE),
@@ -319,14 +306,6 @@ class Machine(RuleBasedStateMachine):
         self.report(events.Due())
         self.report(events.RetryDue(number))
 
-    @rule(event=st.builds(events.Began, NUMBERS, st.integers(1, 5)))
-    def began(self, event: Event) -> None:
-        self.report(event)
-
-    @rule(event=st.builds(events.Progressed, NUMBERS, st.integers(0, 9)))
-    def progressed(self, event: Event) -> None:
-        self.report(event)
-
     @rule(
         event=st.builds(events.Succeeded, NUMBERS, st.integers(0, 9))
         | st.builds(events.RunFailed, NUMBERS, st.just("gone"), CHANCES)
@@ -369,7 +348,6 @@ class Machine(RuleBasedStateMachine):
         assert (running.number if running else None) == self.running
         assert self.state.waiting is None or running is not None
         assert self.state.retry is None or running is None
-        assert running is None or 0 <= running.done <= running.partitions or not running.partitions
 
     @invariant()
     def an_ask_waits_as_it_was_last_asked(self) -> None:

@@ -293,7 +293,7 @@ async def test_used_datasets_are_marked(tmp_path: Path, caplog: pytest.LogCaptur
         place.pass_(2 * unkept._WARN_AFTER)
         sweeper = place.unkept()
         running = asyncio.create_task(sweeper.run(lambda: [TableName("damaged"), NAME]))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while "will be removed" not in caplog.text:
                 await turn()
         running.cancel()

@@ -20,7 +20,8 @@ from caraway_core.protocols.dispatch import BatchStream, Statement, TableWrite
 from caraway_core.tables import ResultPlace
 from caraway_scheduler.acceleration.changes.changing import Changeable
 from caraway_scheduler.acceleration.changes.ingesting import Upon
-from caraway_scheduler.acceleration.passthrough.through import PassthroughSources, SourceDispatch
+from caraway_scheduler.acceleration.passthrough.through import SourceDispatch
+from caraway_scheduler.acceleration.sources import PassthroughSources
 from caraway_scheduler.acceleration.upkeep import logs, unkept, upkeep
 from caraway_scheduler.acceleration.upkeep.snapshots import DatasetSnapshots
 from caraway_scheduler.acceleration.upkeep.snapshotting import Snapshotting
@@ -88,6 +89,9 @@ class Adding:
     def sources(self) -> PassthroughSources:
         return PassthroughSources(logged=frozenset({NAME}))
 
+    def damaged(self, name: TableName) -> None:
+        raise AssertionError(f"{name} is not damaged")
+
     async def caught_up(self, _sql: str) -> None:
         await self._member._freshness.reach(frozenset({NAME}))
 
@@ -106,8 +110,7 @@ class Adding:
 
 async def add(member: Member) -> None:
     known: Any = Adding(member)
-    dispatch = SourceDispatch(known)
-    dispatch.attach(known)
+    dispatch = SourceDispatch(known, known)
     writable = frozenset({NAME})
     for _ in range(60):
         if member.current.shown is None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from caraway_scheduler.jobs.model import Job
 from caraway_scheduler.services import Services
-from tests.kit.jobs import FakeDesk
+from tests.kit.jobs import FakeDesk, with_desk
 from tests.kit.runtime import running
 
 KEYS = "runtime: {auth: {api-key: {keys: ['reader:ro', 'writer:rw']}}}\n"
@@ -64,8 +64,7 @@ class Serving:
 
 @asynccontextmanager
 async def serving(folder: Path, manifest: str = "") -> AsyncIterator[Serving]:
-    async with running(folder, manifest) as runtime:
-        desk = FakeDesk()
-        runtime.services.jobs = desk
+    desk = FakeDesk()
+    async with running(folder, manifest, altered=lambda made: with_desk(made, desk)) as runtime:
         yield Serving(runtime.api, desk, runtime.services)
         assert desk.open_reads == 0
