@@ -1,4 +1,4 @@
-"""What a table is made of, as frozen values: they cross to executors, so they hold no clients.
+"""Table specifications as frozen values; they are sent to executors, so they hold no clients.
 
 A source turns a dataset of the manifest into one of these; a reader of the engine turns it into a
 table that SQL can read. A source may bring a kind of its own, see `TableSpec`. Nothing here reads

@@ -51,7 +51,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         caller = callers.of(context)
         with statuses.answered(caller.span):
             if (job_id := parts.asked(descriptor)) is not None:
-                found = parts.find(self._services.jobs, caller, job_id)
+                found = parts.find(self._services.jobs.desk, caller, job_id)
                 return self._bridge.run(found, context).info(descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
@@ -67,7 +67,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         caller = callers.of(context)
         with statuses.answered(caller.span):
             if (job_id := parts.asked(descriptor)) is not None:
-                found = parts.find(self._services.jobs, caller, job_id)
+                found = parts.find(self._services.jobs.desk, caller, job_id)
                 return flight.SchemaResult(self._bridge.run(found, context).schema)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
@@ -82,7 +82,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         caller = callers.of(context)
         with statuses.answered(caller.span):
             if (part := parts.read_ticket(ticket.ticket)) is not None:
-                rows = self._bridge.run(parts.read(self._services.jobs, caller, *part), context)
+                rows = self._bridge.run(parts.read(self._services.jobs.desk, caller, *part), context)
                 cut = (
                     each for batch in rows.to_batches() for each in messages.cut(batch, rows.schema)
                 )
@@ -109,7 +109,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         caller = callers.of(context)
         with statuses.answered(caller.span):
             body = self._bounded(action.body.to_pybytes())
-            answer = actions.act(self._services.jobs, caller, action.type, body)
+            answer = actions.act(self._services.jobs.desk, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 
     def do_put(
