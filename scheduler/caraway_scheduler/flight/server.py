@@ -82,7 +82,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         caller = callers.of(context)
         with statuses.answered(caller.span):
             if (part := parts.read_ticket(ticket.ticket)) is not None:
-                rows = self._bridge.run(parts.read(self._services.jobs.desk, caller, *part), context)
+                rows = self._bridge.run(
+                    parts.read(self._services.jobs.desk, caller, *part), context
+                )
                 cut = (
                     each for batch in rows.to_batches() for each in messages.cut(batch, rows.schema)
                 )
