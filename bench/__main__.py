@@ -19,6 +19,7 @@ from bench import (
     jobs,
     lookups,
     memory,
+    operator_idle,
     remote,
     report,
     startup,
@@ -33,6 +34,7 @@ _SUITES: Mapping[str, Callable[[], list[report.Figure]]] = {
     "throughput": throughput.measure,
     "memory": memory.measure,
     "remote": remote.measure,
+    "operator": operator_idle.measure,
     "tpch": tpch.measure,
 }
 _CLUSTER: Mapping[str, Callable[[Settings], report.Section]] = {
