@@ -2,9 +2,11 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from itertools import repeat
+from json.encoder import encode_basestring
 from typing import Any, BinaryIO
 
 import pyarrow as pa
@@ -13,6 +15,8 @@ import pyarrow.compute as pc
 from caraway import results
 
 PARQUET_ROWS = 128 * 1024
+_QUOTE = '"'
+_SPECIAL = re.compile(r'[,"\r\n]')
 
 
 def write_arrow(schema: pa.Schema, batches: Iterable[pa.RecordBatch], to: BinaryIO) -> None:
@@ -33,10 +37,10 @@ def write_parquet(schema: pa.Schema, batches: Iterable[pa.RecordBatch], to: Bina
 
 def write_csv(schema: pa.Schema, batches: Iterable[pa.RecordBatch], to: BinaryIO) -> None:
     """Write CSV with a header. NULL is an empty cell, nested values are JSON."""
-    to.write(_csv_line(schema.names))
+    to.write(_joined([tuple(map(_csv_cell, schema.names))]))
     for batch in batches:
-        columns = [_cells(column, "") for column in batch.columns]
-        to.write(b"".join(map(_csv_line, _rows(columns, batch.num_rows))))
+        columns = [_csv_cells(column) for column in batch.columns]
+        to.write(_joined(_rows(columns, batch.num_rows)))
 
 
 def write_ndjson(schema: pa.Schema, batches: Iterable[pa.RecordBatch], to: BinaryIO) -> None:
@@ -51,8 +55,8 @@ def write_json(schema: pa.Schema, batches: Iterable[pa.RecordBatch], to: BinaryI
     results.check_names(schema.names, "JSON")
     before = "["
     for batch in batches:
-        for row in _objects(batch):
-            to.write(f"{before}{row}".encode())
+        if text := ",\n".join(_objects(batch)):
+            to.write(f"{before}{text}".encode())
             before = ",\n"
     to.write(b"[]\n" if before == "[" else b"]\n")
 
@@ -62,7 +66,7 @@ def write_table(schema: pa.Schema, batches: Iterable[pa.RecordBatch], to: Binary
     widths: list[int] = []
     names = list(schema.names)
     for batch in batches:
-        columns = [_cells(column, "") for column in batch.columns]
+        columns = [_cells(column) for column in batch.columns]
         if not widths:
             widths = [
                 max(map(len, (name, *cells))) for name, cells in zip(names, columns, strict=True)
@@ -101,14 +105,22 @@ def _objects(batch: pa.RecordBatch) -> Iterator[str]:
     return (f"{{{','.join(row)}}}" for row in _rows(columns, batch.num_rows))
 
 
-def _csv_line(cells: Iterable[str]) -> bytes:
-    return (",".join(map(_csv_cell, cells)) + "\n").encode()
+def _joined(rows: Iterable[tuple[str, ...]]) -> bytes:
+    return "".join([f"{','.join(row)}\n" for row in rows]).encode()
+
+
+# Any: a pyarrow array.
+def _csv_cells(column: Any) -> list[str]:
+    cells = _cells(column)
+    kind = column.type
+    # Numbers and times never need quotes; to look for them takes longest.
+    if pa.types.is_nested(kind) or not pa.types.is_primitive(kind):
+        return list(map(_csv_cell, cells))
+    return cells
 
 
 def _csv_cell(text: str) -> str:
-    if any(sign in text for sign in ',"\r\n'):
-        return '"' + text.replace('"', '""') + '"'
-    return text
+    return f'"{text.replace(_QUOTE, _QUOTE * 2)}"' if _SPECIAL.search(text) else text
 
 
 def _border(widths: list[int]) -> bytes:
@@ -121,18 +133,28 @@ def _line(cells: Iterable[str], widths: list[int]) -> bytes:
 
 
 # Any: a pyarrow array.
-def _cells(column: Any, null: str) -> list[str]:
-    """Return the values as text for people: strings as they are, everything else as in JSON."""
-    is_nested = pa.types.is_nested(column.type)
-    return [
-        null if text is None else _json(text) if is_nested else _plain(text)
-        for text in _values(column)
-    ]
+def _cells(column: Any) -> list[str]:
+    """Return the values as text for people: strings as they are, everything else as in JSON.
+
+    NULL is empty.
+    """
+    kind, values = column.type, _values(column)
+    if pa.types.is_string(kind):
+        return ["" if value is None else value for value in values]
+    if pa.types.is_integer(kind):
+        return ["" if value is None else str(value) for value in values]
+    write = _json if pa.types.is_nested(kind) else _plain
+    return ["" if value is None else write(value) for value in values]
 
 
 # Any: a pyarrow array.
 def _json_texts(column: Any) -> list[str]:
-    return [_json(value) for value in _values(column)]
+    kind, values = column.type, _values(column)
+    if pa.types.is_integer(kind):
+        return ["null" if value is None else str(value) for value in values]
+    if pa.types.is_string(kind):
+        return ["null" if value is None else encode_basestring(value) for value in values]
+    return [_json(value) for value in values]
 
 
 # Any: pyarrow arrays, and values of any type.
@@ -194,6 +216,8 @@ def _plain(given: Any) -> str:
     match given:
         case str():
             return given
+        case float():
+            return repr(given)
         case bytes():
             return given.hex()
         case bool():

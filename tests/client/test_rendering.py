@@ -67,6 +67,15 @@ def test_csv_quotes_what_it_must() -> None:
     assert first == '9223372036854775807,"a ""b"", ä'.encode()
 
 
+def test_csv_has_times_and_decimals_in_the_form_of_the_server() -> None:
+    columns = ["amount", "at", "day", "raw", "list", "flag"]
+
+    assert written(rendering.write_csv, TABLE.select(columns)).decode().splitlines()[1:] == [
+        '1.50,2024-07-01T12:00:00.005000Z,2024-01-02,00ff,"[{""a"":1.5}]",true',
+        ",,,,,",
+    ]
+
+
 def test_a_table_has_borders_also_without_rows() -> None:
     assert written(rendering.write_table, pa.table({"n": [1], "long": ["x"]})).decode() == (
         "+---+------+\n| n | long |\n+---+------+\n| 1 | x    |\n+---+------+\n"
