@@ -57,6 +57,17 @@ def test_a_body_without_rows_is_rejected(runtime: FakeRuntime, body: bytes) -> N
         client.sql("SELECT 1")
 
 
+def test_a_stream_without_its_end_is_incomplete(runtime: FakeRuntime) -> None:
+    # As from a proxy that ends a response which its server did not.
+    runtime.answers("POST /v1/sql", Answer(body=ROWS[:-8]))
+
+    with (
+        Client(http_url=runtime.endpoint) as client,
+        pytest.raises(BrokenResponseError, match="the end of the rows is missing"),
+    ):
+        client.sql("SELECT 1")
+
+
 @pytest.mark.parametrize("format", Format)
 def test_chunks_are_requested_by_media_type(
     runtime: FakeRuntime, client: Client, format: Format
