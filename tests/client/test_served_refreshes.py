@@ -81,7 +81,7 @@ async def test_failure_has_the_reason_of_the_server_and_the_next_one_mends_it(
         first = await server.ask(refreshed)
         (tmp_path / "orders.parquet").write_bytes(b"broken")
         for _ in range(2):
-            with pytest.raises(RefreshError, match="is damaged, or is no parquet file"):
+            with pytest.raises(RefreshError, match="is damaged or is not a parquet file"):
                 await server.ask(refreshed)
         assert (await server.ask(lambda c: c.acceleration("orders")))["version"]["rows"] == 10
         write(tmp_path, 20)

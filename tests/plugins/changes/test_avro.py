@@ -187,14 +187,14 @@ def nested(depth: int) -> Any:
     ("schema", "says"),
     [
         ({"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]},
-         "holds 'Node' in itself"),
+         "'Node' contains itself"),
         ({"type": "array", "items": "null"}, "take no bytes"),
         ({"type": "array", "items": {"type": "record", "name": "Nil", "fields": []}},
          "take no bytes"),
         ({"type": "record", "name": "Nil", "fields": []}, "take no bytes"),
         (nested(12), "more than"),
         ({"type": "record", "name": "A", "fields": [], "__fastavro_parsed__": True},
-         "no part of Avro"),
+         "not part of Avro"),
         ("null", "take no bytes"),
     ],
 )  # fmt: skip

@@ -222,7 +222,7 @@ def test_a_file_that_vanishes_is_seen(put: Put, dataset: Make) -> None:
     spec, before = table.resolve(), table.fingerprint()
     path.unlink()
     assert reading.query(spec) == []
-    with pytest.raises(DatasetError, match=r"x\.csv' is not there"):
+    with pytest.raises(DatasetError, match=r"x\.csv' does not exist"):
         assert table.fingerprint() != before
 
 

@@ -193,7 +193,7 @@ async def test_foreign_files_are_no_keys(tmp_path: Path) -> None:
 
 def test_folder_that_cannot_be_made_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ResultStoreError, match="name another one"):
+    with pytest.raises(ResultStoreError, match="set another folder"):
         FolderResultStore(tmp_path / "file" / "results")
 
 

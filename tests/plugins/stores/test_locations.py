@@ -20,7 +20,7 @@ def test_folder_is_a_place() -> None:
 
 
 def test_folder_takes_no_params() -> None:
-    with pytest.raises(ResultStoreError, match="'s3_key' mean nothing to a folder; remove them"):
+    with pytest.raises(ResultStoreError, match="a folder has no params; remove 's3_key'"):
         locations.folder("file", "/a", {"s3_key": "hidden"})
 
 
@@ -54,13 +54,17 @@ def test_azure_account_may_stand_in_the_location() -> None:
     [
         ("s3", {"s3_regoin": "hidden"}, "no s3 param 's3_regoin'; did you mean 's3_region'?"),
         ("s3", {"client_timeout": "hidden"}, "no s3 param 'client_timeout'"),
-        ("s3", {"s3_key": "hidden", "key": "hidden"}, "'s3_key' and 'key' are one; keep one"),
+        (
+            "s3",
+            {"s3_key": "hidden", "key": "hidden"},
+            "'s3_key' and 'key' are the same; remove one",
+        ),
         ("s3", {"s3_key": "hidden"}, "set params.s3_key and s3_secret"),
         ("s3", {"s3_key": "", "s3_secret": ""}, "set params.s3_key and s3_secret"),
         ("s3", {"auth": "role"}, "params.s3_auth is 'role'; set it to public, key or iam_role"),
         ("s3", {"endpoint": "http://e", "allow_http": "false"}, "allow_http is false"),
         ("gs", {"region": "hidden"}, "no gs param 'region'"),
-        ("abfss", {"abfs_access_key": "hidden"}, "no storage account is named"),
+        ("abfss", {"abfs_access_key": "hidden"}, "the storage account is missing"),
     ],
 )
 def test_params_that_are_wrong_are_told_without_secrets(
@@ -82,12 +86,12 @@ def test_store_is_a_place_that_shows_no_token() -> None:
 @pytest.mark.parametrize(
     ("path", "params", "message"),
     [
-        ("state/a", {"token": "hidden"}, "'state' is no HOST:PORT"),
-        ("state:0/a", {"token": "hidden"}, "'state:0' is no HOST:PORT"),
-        ("state:99999", {"token": "hidden"}, "'state:99999' is no HOST:PORT"),
-        (":1", {"token": "hidden"}, "':1' is no HOST:PORT"),
-        ("state:1", {}, "it needs a token; a cluster takes that of --token-file"),
-        ("state:1", {"token": ""}, "it needs a token"),
+        ("state/a", {"token": "hidden"}, "'state' is not HOST:PORT"),
+        ("state:0/a", {"token": "hidden"}, "'state:0' is not HOST:PORT"),
+        ("state:99999", {"token": "hidden"}, "'state:99999' is not HOST:PORT"),
+        (":1", {"token": "hidden"}, "':1' is not HOST:PORT"),
+        ("state:1", {}, "the token is missing; a cluster uses --token-file"),
+        ("state:1", {"token": ""}, "the token is missing"),
         ("state:1", {"tokn": "hidden"}, "no caraway param 'tokn'; did you mean 'token'?"),
     ],
 )

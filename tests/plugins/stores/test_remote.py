@@ -142,7 +142,7 @@ async def test_store_that_is_away_is_told_after_a_while(own: RemoteStore) -> Non
     store = opened(own, patience_s=0)
     chunk = await store.write_chunk("job-1", 0, SCHEMA, [rows(10)])
     own.kill()
-    away = f"the store at {own.address} does not answer: .*see that `caraway store` is up there"
+    away = f"the store at {own.address} does not respond: .*check that `caraway store` runs there"
     with pytest.raises(ResultStoreError, match="^result 'job-1': chunk 0 cannot be read: " + away):
         await read(store, "job-1", chunk)
     with pytest.raises(ResultStoreError, match="chunk 1 cannot be stored: " + away):
@@ -205,7 +205,7 @@ def test_token_is_not_shown() -> None:
     "place", [ResultPlace("remote", "p"), ResultPlace("remote", "p", StoreSpec("s3", "b", "b", {}))]
 )
 def test_place_that_is_no_store_is_refused(place: ResultPlace) -> None:
-    with pytest.raises(ResultStoreError, match="names no `caraway store`"):
+    with pytest.raises(ResultStoreError, match="is not in a `caraway store`"):
         RemoteResultStore.at(place)
 
 
@@ -263,7 +263,7 @@ async def test_lasting_refusals_are_told_at_once(
     store = RemoteResultStore(f"127.0.0.1:{scripted.server_port}", "p", TOKEN)
     with pytest.raises(kind) as caught:
         await store.keys()
-    expected = f"results cannot be listed: {text or f'it answered {status}'}"
+    expected = f"results cannot be listed: {text or f'the store returned {status}'}"
     assert caught.value.message == expected
 
 

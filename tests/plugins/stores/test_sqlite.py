@@ -113,12 +113,12 @@ async def test_file_of_a_newer_caraway_is_refused(tmp_path: Path) -> None:
 
 
 def test_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
-    assert "right to write" in refusal(tmp_path)
+    assert "permission to write" in refusal(tmp_path)
 
 
 def test_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert "right to write" in refusal(tmp_path / "file" / "state.db")
+    assert "permission to write" in refusal(tmp_path / "file" / "state.db")
 
 
 async def test_file_that_may_only_be_read_is_refused_at_start(readable_folder: Path) -> None:
@@ -128,13 +128,13 @@ async def test_file_that_may_only_be_read_is_refused_at_start(readable_folder: P
     readable_folder.chmod(0o777)
     (readable_folder / "state.db-lock").chmod(0o666)
     with unprivileged():
-        assert "right to write" in refusal(path)
+        assert "permission to write" in refusal(path)
 
 
 def test_folder_that_may_only_be_read_is_refused(readable_folder: Path) -> None:
     readable_folder.chmod(0o555)
     with unprivileged():
-        assert "right to write" in refusal(readable_folder / "state.db")
+        assert "permission to write" in refusal(readable_folder / "state.db")
 
 
 def test_file_that_stays_locked_is_an_error(
@@ -234,7 +234,7 @@ async def test_watcher_that_missed_forgotten_deletions_is_told(tmp_path: Path) -
     await store.compare_and_set("a", None, expected=revision)
     clock.now += watching.TRACE_KEPT_S
     await store.compare_and_set("b", b"1", expected=None)
-    with pytest.raises(CarawayError, match="watch anew"):
+    with pytest.raises(CarawayError, match="start a new watch"):
         await anext(watcher)
     await store.aclose()
 

@@ -228,8 +228,12 @@ async def test_unknown_name_is_404(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("body", "headers", "says"),
     [
-        (BODY, {"content_type": "text/plain"}, "'text/plain' is not read; known: application/json"),
-        (BODY, {"content_type": ""}, "no Content-Type"),
+        (
+            BODY,
+            {"content_type": "text/plain"},
+            "'text/plain' is not supported; known: application/json",
+        ),
+        (BODY, {"content_type": ""}, "the Content-Type is missing"),
         (BODY, {"content_encoding": "gzip"}, "Content-Encoding"),
         (b'{"op":"c","after":{"id":1,"id":2}}', {}, 'the key "id" is there twice'),
         (b'{"op":"c","after":{"id":1e400}}', {}, "out of range"),
