@@ -1,7 +1,7 @@
-"""What a table is made of, as frozen values: they cross to executors, so they hold no clients.
+"""Table specifications as frozen values; they are sent to executors, so they hold no clients.
 
-A source turns a dataset of the manifest into one of these; the engine turns it into a table that
-SQL can read. Nothing here reads a byte.
+A source turns a dataset into one of these, and the engine turns it into an SQL table. This module
+does no I/O.
 """
 
 from __future__ import annotations

@@ -5,10 +5,7 @@ from collections import defaultdict
 
 from tests.kit import sources
 
-KNOWN = {
-    "Accelerations", "ClusterStatus", "Executor", "Member", "Outcome", "Progress", "Refusal",
-    "RefusedError", "ResultStore", "Scene", "Section", "Storage", "View",
-}  # fmt: skip
+KNOWN = {"Accelerations", "Member", "Outcome", "Progress", "Refusal", "RefusedError", "View"}
 
 
 def test_a_public_class_name_occurs_once() -> None:

@@ -15,7 +15,7 @@ from tests.differential.datasets import Dataset
 from tests.differential.http_runner import OverHttp
 from tests.differential.runners import Distributed, Opening, Plain
 
-_STATEMENT_S = 60
+_STATEMENT_S = 120
 _T = TypeVar("_T")
 
 

@@ -70,8 +70,8 @@ def real(executors: int) -> Opening:
             with ray_cluster(Path(name), executors) as cluster:
                 scheduler = cluster.begin_scheduler("s1", manifest).wait_up()
                 url = f"http://{scheduler.facts['http']}"
-                until(lambda: _is_ready(url, executors), "every executor is ready", 120)
-                async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+                until(lambda: _is_ready(url, executors), "every executor is ready", 300)
+                async with httpx.AsyncClient(base_url=url, timeout=120) as client:
                     yield OverHttp(client)
 
     return opening
@@ -88,5 +88,5 @@ def _eager(dataset: Dataset, folder: Path) -> Path:
 
 
 def _is_ready(url: str, executors: int) -> bool:
-    answer = httpx.get(f"{url}/v1/ready", params={"min_ready_executors": executors})
+    answer = httpx.get(f"{url}/v1/ready", params={"min_ready_executors": executors}, timeout=60)
     return answer.status_code == httpx.codes.OK

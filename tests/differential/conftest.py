@@ -31,12 +31,11 @@ RUNNERS = {
     "two-real": cluster_runners.real(2),
     "three-real": cluster_runners.real(3),
 }
-"""Each suite runs once over every one of these; over those of `LONG` in the full suite only."""
-LONG = frozenset(
-    {"delta", "two-over-postgres", "three-in-process", "three-half-accelerated", "two-real",
-     "three-real"}
-)  # fmt: skip
-PARAMS = [pytest.param(name, marks=pytest.mark.full if name in LONG else ()) for name in RUNNERS]
+"""Each suite runs once over every one of these; in `make test` only over those of `ORDINARY`."""
+ORDINARY = frozenset({"other-partitions", "postgres", "two-by-hash", "two-accelerated"})
+PARAMS = [
+    pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in RUNNERS
+]
 
 
 @pytest.fixture(scope="session")

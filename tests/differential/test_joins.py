@@ -51,7 +51,10 @@ OPENINGS = {
     "mixed": cluster_runners.in_process(2, MIXED),
     "real": cluster_runners.real(2),
 }
-PARAMS = [pytest.param(name, marks=pytest.mark.full if name == "real" else ()) for name in OPENINGS]
+ORDINARY = ("eager", "mixed")
+PARAMS = [
+    pytest.param(name, marks=() if name in ORDINARY else pytest.mark.full) for name in OPENINGS
+]
 
 
 @pytest.fixture(scope="session")

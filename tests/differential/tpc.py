@@ -94,5 +94,5 @@ def _generate(benchmark: str, scale: str, folder: Path) -> None:
     command = Path(sys.executable).parent / "tpcgen-cli"
     subprocess.run(
         [str(command), benchmark, "parquet", "-s", scale, f"--output-dir={folder}"],
-        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=100,
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=280,
     )  # fmt: skip

@@ -64,7 +64,7 @@ class Cluster:
         return f"http://{found.endpoints['http']}"
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"{self.url}{path}", timeout=30)
+        return httpx.get(f"{self.url}{path}", timeout=60)
 
     def until_status(self, path: str, status: int) -> None:
         until(lambda: self.get(path).status_code == status, f"{path} is {status}", BUSY_S)
@@ -113,7 +113,7 @@ def test_cluster_from_up_to_down(local: Cluster, guarded: str) -> None:
 
     second = local.up(1)
     assert second.returncode == 1
-    assert "is up in" in second.stderr
+    assert "is already running in" in second.stderr
     assert "cluster down" in second.stderr
 
     two_ready = "/v1/ready?min_ready_executors=2"
@@ -140,7 +140,7 @@ def test_commands_say_when_nothing_runs(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     status = cluster.call("status")
     assert (status.returncode, status.stderr) == (1, "")
-    assert "no cluster runs in" in status.stdout
+    assert "no cluster is running in" in status.stdout
     for command in (["down"], ["scale", "2"]):
         refused = cluster.call(*command)
         assert refused.returncode == 1

@@ -15,7 +15,7 @@ from tests.kit.deadlines import until
 from tests.kit.fault_clusters import BOUND_S, Load, Served, loaded
 from tests.kit.ray_cluster import RayCluster, ray_cluster
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 ROWS = 2_000_000
 MANIFEST = """\
 version: v1
@@ -49,7 +49,7 @@ class Accelerated:
 
     def standing(self) -> Mapping[str, Any]:
         url = f"{self.served.url}/v1/datasets/numbers/acceleration"
-        told: Mapping[str, Any] = httpx.get(url, timeout=30).json()
+        told: Mapping[str, Any] = httpx.get(url, timeout=60).json()
         return told
 
     def number(self) -> int:
@@ -57,7 +57,7 @@ class Accelerated:
 
     def refresh(self) -> None:
         url = f"{self.served.url}/v1/datasets/numbers/acceleration/refresh"
-        assert httpx.post(url, json={}, timeout=30).status_code == 201
+        assert httpx.post(url, json={}, timeout=60).status_code == 201
 
     def until_version(self, number: int) -> None:
         until(lambda: self.number() >= number, f"version {number} is read", BOUND_S)
@@ -102,7 +102,7 @@ def test_rows_are_in_the_memory_of_both_executors(cluster: Accelerated) -> None:
         told = cluster.served.executors().values()
         return sum("numbers" in (each["holds"] or []) for each in told)
 
-    until(lambda: holders() == 2, "both hold a share", 20)
+    until(lambda: holders() == 2, "both hold a share", BOUND_S)
 
 
 def test_no_reader_sees_a_mixture_while_versions_follow_each_other(cluster: Accelerated) -> None:
@@ -124,7 +124,7 @@ def test_executor_killed_in_a_refresh(cluster: Accelerated) -> None:
     before = set(results.iterdir())
     actor = cluster.of.actor_pid("e2")
     cluster.refresh()
-    until(lambda: set(results.glob("d-*")) - before, "chunks are written", 30)
+    until(lambda: set(results.glob("d-*")) - before, "chunks are written", BOUND_S)
     os.kill(actor, signal.SIGKILL)
     cluster.until_version(number)
     assert cluster.served.ask(MIXTURE).rows == cluster.whole(number)
@@ -138,7 +138,7 @@ def test_scheduler_killed_in_a_refresh(cluster: Accelerated) -> None:
     results = cluster.folder / "s1" / "results" / "datasets"
     before = set(results.iterdir())
     cluster.refresh()
-    until(lambda: set(results.glob("d-*")) - before, "chunks are written", 30)
+    until(lambda: set(results.glob("d-*")) - before, "chunks are written", BOUND_S)
     cluster.of.schedulers["s1"].kill()
     process = cluster.of.begin_scheduler("s1", cluster.folder / "caraway.yaml").wait_up()
     cluster.served = Served(f"http://{process.facts['http']}")

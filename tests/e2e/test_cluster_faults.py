@@ -27,7 +27,7 @@ from tests.kit.fault_clusters import (
 )
 from tests.kit.ray_cluster import descendants
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +140,7 @@ def test_answer_that_loses_an_executor_midway_is_broken_off(cluster: FaultCluste
     def are_new() -> bool:
         return all(before[name] != new for name, new in cluster.served.incarnations().items())
 
-    until(are_new, "every executor was started again", 60)
+    until(are_new, "every executor was started again", 180)
     assert_well(cluster)
 
 
@@ -224,8 +224,8 @@ def test_query_larger_than_the_memory_of_its_executors_spills_or_fails_in_words(
 def test_two_hundred_queries_at_once_are_answered_or_told_when_to_come_again(
     cluster: FaultCluster,
 ) -> None:
-    asked = [in_thread(lambda: cluster.served.ask(QUICK, 200)) for _ in range(200)]
-    answers: list[Answer] = [each.result(220) for each in asked]
+    asked = [in_thread(lambda: cluster.served.ask(QUICK, 600)) for _ in range(200)]
+    answers: list[Answer] = [each.result(620) for each in asked]
     refused = [each for each in answers if each.status == 429]
     print(f"{len(refused)} refused, slowest {max(each.took_s for each in answers):.1f} s")
     assert all(int(each.retry_after or 0) > 0 and each.error for each in refused)
@@ -243,7 +243,7 @@ def test_executor_of_another_version_is_refused_on_both_sides(cluster: FaultClus
     cluster.served.until_state("e4", "refused")
     reason = cluster.served.executors()["e4"]["reason"]
     assert "speaks protocol version 0" in reason
-    until(lambda: reason in other.log.read_text(), "the executor says why", 30)
+    until(lambda: reason in other.log.read_text(), "the executor says why")
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     assert other.terminate() == 0
     del cluster.of.executors["e4"]
@@ -256,7 +256,7 @@ def test_everything_joins_the_head_that_replaces_a_killed_one(cluster: FaultClus
     cluster.of.head.kill()
     cluster.of.begin_head().wait_up()
     print(f"head back after {time.monotonic() - began:.1f} s")
-    until(lambda: scheduler.popen.poll() is not None, "the scheduler has ended", 120)
+    until(lambda: scheduler.popen.poll() is not None, "the scheduler has ended", 300)
     print(f"scheduler ended after {time.monotonic() - began:.1f} s")
     assert scheduler.popen.returncode == 1
     assert "start the scheduler again" in scheduler.log.read_text()

@@ -82,7 +82,7 @@ class Recovering:
             print(f"{what}: all well after {time.monotonic() - began:.1f} s")
         finally:
             stop.set()
-            watching.join(40)
+            watching.join(60)
 
     def _watch(self, began: float, stop: threading.Event) -> None:
         seen: dict[str, object] = {}
@@ -97,7 +97,7 @@ class Recovering:
 def _view(served: Served) -> object:
     try:
         executors = served.executors()
-        datasets = httpx.get(f"{served.url}/v1/datasets?status=true", timeout=30).json()
+        datasets = httpx.get(f"{served.url}/v1/datasets?status=true", timeout=60).json()
     except httpx.HTTPError as exc:
         return type(exc).__name__
     statuses: Sequence[str] = [str(each.get("status")) for each in datasets]

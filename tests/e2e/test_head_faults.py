@@ -18,7 +18,7 @@ from tests.kit.fault_clusters import (
     loaded,
 )
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(500)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_executors_wait_for_a_killed_scheduler_and_serve_the_next(cluster: Fault
     assert incarnations(cluster) == before
     assert cluster.served.ask(QUICK).rows == cluster.facts.quick
     until(lambda: not any(each["active_tasks"] for each in cluster.served.executors().values()),
-          "what ran for the killed scheduler has ended", 30)  # fmt: skip
+          "what ran for the killed scheduler has ended", BOUND_S)  # fmt: skip
 
 
 def test_one_scheduler_of_two_goes_on_when_the_other_is_killed(cluster: FaultCluster) -> None:

@@ -53,11 +53,13 @@ def submit(on: Child, sql: str, key: str = "ada", **fields: Any) -> str:
 
 
 def ended(on: Child, query_id: str, key: str = "ada") -> Mapping[str, Any]:
-    got = call(on, "GET", f"/{query_id}/status?wait=30", key)
-    assert got.status_code == 200, got.text
-    told: Mapping[str, Any] = got.json()
-    assert told["status"] in OVER, told
-    return told
+    def look() -> Mapping[str, Any]:
+        got = call(on, "GET", f"/{query_id}/status?wait=30", key)
+        assert got.status_code == 200, got.text
+        told: Mapping[str, Any] = got.json()
+        return told if told["status"] in OVER else {}
+
+    return until(look, "the job is over", 120)
 
 
 def refused(got: httpx.Response, status: int, *words: str) -> None:
@@ -221,9 +223,12 @@ def test_queue_is_bounded_and_interactive_queries_are_not(caraway: Child) -> Non
     assert int(got.headers["retry-after"]) > 0
     got = caraway.api.post("/v1/sql", content="SELECT 1 AS a", headers={"x-api-key": "eve"})
     assert got.json() == [{"a": 1}]
-    page = caraway.metrics.get("/metrics").text
-    assert "scheduler_job_queue_depth 5.0" in page
-    assert "query_jobs_running 2.0" in page
+
+    def are_counted() -> bool:
+        page = caraway.metrics.get("/metrics").text
+        return "scheduler_job_queue_depth 5.0" in page and "query_jobs_running 2.0" in page
+
+    until(are_counted, "two jobs run and five wait")
     for query_id in jobs:
         assert call(caraway, "POST", f"/{query_id}/cancel", "bob").status_code == 200
 
@@ -253,7 +258,7 @@ def test_expired(tmp_path: Path) -> None:
         refused(call(caraway, "GET", f"/{query_id}/results/chunks/0"), 410)
         assert call(caraway, "GET", "").json()["queries"] == []
         until(lambda: not list((tmp_path / "data" / "results" / "jobs").glob(f"{query_id}.*")),
-              "its chunks are removed", 20)  # fmt: skip
+              "its chunks are removed")  # fmt: skip
 
 
 def test_job_waits_while_the_disk_is_full_and_says_so(tmp_path: Path) -> None:
@@ -282,7 +287,8 @@ def test_killed_and_started_again_every_job_is_finished(tmp_path: Path) -> None:
             assert ended(caraway, query_id, key)["status"] == "SUCCEEDED"
             told = call(caraway, "GET", f"/{query_id}", key).json()
             assert told["manifest"]["total_row_count"] == ROWS
-        assert call(caraway, "GET", f"/{endless}/status").json()["status"] == "RUNNING"
+        until(lambda: call(caraway, "GET", f"/{endless}/status").json()["status"] == "RUNNING",
+              "the other job runs again")  # fmt: skip
         assert call(caraway, "POST", f"/{endless}/cancel").json()["status"] == "CANCELLED"
 
 

@@ -74,19 +74,18 @@ def test_json_logs_are_json(tmp_path: Path, people: Path) -> None:
         caraway.signal(signal.SIGTERM)
         caraway.wait()
         events = [json.loads(line) for line in caraway.logged().splitlines()]
-        assert [event["event"] for event in events] == [
-            "runtime is up", "answer broken off", "stopping",
-        ]  # fmt: skip
-        assert events[1]["trace_id"] == TRACE
-        assert events[1]["query_id"] == query_id
-        assert "division by zero" in events[1]["reason"]
+        assert (events[0]["event"], events[-1]["event"]) == ("runtime is up", "stopping")
+        [broken] = (event for event in events if event["event"] == "answer broken off")
+        assert broken["trace_id"] == TRACE
+        assert broken["query_id"] == query_id
+        assert "division by zero" in broken["reason"]
 
 
 def test_stopping_turns_work_away_and_lets_running_queries_finish(
     tmp_path: Path, people: Path
 ) -> None:
     with people.open("a") as manifest:
-        manifest.write("runtime: {shutdown_timeout: 1s}\n")
+        manifest.write("runtime: {shutdown_timeout: 6s}\n")
     with child(tmp_path, people) as caraway:
         answers: list[httpx.Response] = []
         query = threading.Thread(target=lambda: answers.append(caraway.sql(ENDLESS)))
@@ -98,7 +97,7 @@ def test_stopping_turns_work_away_and_lets_running_queries_finish(
         assert turned_away.text == "Runtime is shutting down"
         assert caraway.api.get("/health").text == "ok\n"
         assert caraway.metrics.get("/v1/ready").status_code == 503
-        query.join(10)
+        query.join(60)
         assert answers[0].status_code == 499
         assert "shutting down" in answers[0].text
         assert caraway.wait() == 0
@@ -168,7 +167,7 @@ def test_dataset_that_appears_later_becomes_ready(tmp_path: Path) -> None:
     with child(tmp_path, manifest) as caraway:
         assert caraway.api.get("/v1/ready").status_code == 503
         (tmp_path / "late.csv").write_text("a\n1\n")
-        until(lambda: caraway.api.get("/v1/ready").status_code == 200, "ready", 15)
+        until(lambda: caraway.api.get("/v1/ready").status_code == 200, "ready")
         assert caraway.sql("SELECT * FROM late").json() == [{"a": 1}]
 
 

@@ -242,7 +242,7 @@ async def test_rows_of_other_types_than_the_version_says_are_refused(tmp_path: P
     other = pa.schema([("k", pa.string()), ("g", pa.int64())])
     local = executor({"t": replace(spec, schema=other)})
 
-    with pytest.raises(ExecutionError, match=r"dataset 't': .*other types"):
+    with pytest.raises(ExecutionError, match=r"dataset 't': .*types of its stored rows differ"):
         await value(local, "SELECT k FROM t")
 
 

@@ -8,7 +8,7 @@ from tests.hostile import serving
 from tests.hostile.serving import Clustered, by_http, by_job
 from tests.hostile.statements import QUICK
 
-pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from tests.hostile import serving
 from tests.hostile.serving import Served, by_flight, by_http, by_job
 from tests.hostile.statements import QUICK, STATEMENTS
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")

@@ -206,7 +206,7 @@ class Scheduler:
             job = await self.jobs.desk.find(by.id, job_id)
             return job if job.is_over else None
 
-        job = await eventually(look, f"job {job_id} is over", 20)
+        job = await eventually(look, f"job {job_id} is over")
         assert job is not None
         return job
 

@@ -90,4 +90,4 @@ async def _ended(task: "asyncio.Task[None]") -> None:
 
 def _client(application: Any) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(application, raise_app_exceptions=False)
-    return httpx.AsyncClient(transport=transport, base_url=BASE, timeout=20)
+    return httpx.AsyncClient(transport=transport, base_url=BASE, timeout=60)

@@ -1,4 +1,4 @@
-"""`caraway store`: flags in, a store that serves until a signal ends it."""
+"""`caraway store`: runs the chunk store until a signal stops it."""
 
 import asyncio
 import contextlib
@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import uvicorn
 
-from caraway_cluster.store.application import Store
-from caraway_cluster.store.shelf import Shelf
+from caraway_cluster.store.application import StoreApplication
+from caraway_cluster.store.chunk_folder import ChunkFolder
 from caraway_core import logs, ray_nodes, ready_pipe
 from caraway_core.errors import CarawayError
 from caraway_core.settings import Address, StoreOptions
@@ -23,38 +23,43 @@ _GRACE_S = 30
 
 
 def run(options: StoreOptions) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code.
+    """Serve until SIGTERM or SIGINT and return the exit code.
 
     Raises:
-        CarawayError: it cannot start.
+        CarawayError: the store cannot start.
     """
     token = ray_nodes.read_token(options.token_file)
     logs.configure(options.log_format)
-    shelf = _open(options)
+    chunks = _open_folder(options)
     with _listen(options.listen) as listener:
-        asyncio.run(_serve(Store(shelf, token, options.most_bytes,
-                                 has_metrics=options.has_metrics), listener, options))  # fmt: skip
+        application = StoreApplication(
+            chunks, token, options.most_bytes, has_metrics=options.has_metrics
+        )
+        asyncio.run(_serve(application, listener, options))
     return 0
 
 
-def _open(options: StoreOptions) -> Shelf:
+def _open_folder(options: StoreOptions) -> ChunkFolder:
     try:
         options.folder.mkdir(parents=True, exist_ok=True)
-        shelf = Shelf(options.folder)
-        shelf.try_out()
+        chunks = ChunkFolder(options.folder)
+        chunks.check_writable()
     except OSError as exc:
         raise CarawayError(
-            f"cannot keep chunks in '{options.folder}': {exc.strerror}; give user {os.geteuid()} "
-            "the right to write there and check the space, or choose another folder with --dir DIR"
+            f"cannot store chunks in '{options.folder}': {exc.strerror}; check that user "
+            f"{os.geteuid()} can write there and that there is free space, or choose another "
+            "directory with --dir DIR"
         ) from exc
-    if shelf.orphans:
-        logger.info("unfinished chunks removed", extra={"count": shelf.orphans})
-    return shelf
+    if chunks.orphans:
+        logger.info("unfinished chunks removed", extra={"count": chunks.orphans})
+    return chunks
 
 
-async def _serve(store: Store, listener: socket.socket, options: StoreOptions) -> None:
+async def _serve(
+    application: StoreApplication, listener: socket.socket, options: StoreOptions
+) -> None:
     config = uvicorn.Config(
-        store,
+        application,
         http="httptools",
         ws="none",
         lifespan="off",
@@ -70,16 +75,16 @@ async def _serve(store: Store, listener: socket.socket, options: StoreOptions) -
     server = _Server(config, listener, options)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.end)
+        loop.add_signal_handler(number, server.stop)
     try:
         await server.serve(sockets=[listener])
     finally:
-        store.close()
-    logger.info("store has stopped")
+        application.close()
+    logger.info("store stopped")
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to the process and says when it has started."""
+    """A uvicorn server without its own signal handlers that reports when it has started."""
 
     def __init__(
         self, config: uvicorn.Config, listener: socket.socket, options: StoreOptions
@@ -98,8 +103,8 @@ class _Server(uvicorn.Server):
         logger.info("store is up", extra={"address": str(address), "dir": self._options.folder})
         ready_pipe.write(self._options.ready_fd, {"store": address})
 
-    def end(self) -> None:
-        """Let what is under way finish; asked twice, break it off."""
+    def stop(self) -> None:
+        """Finish running requests and exit; a second call aborts them."""
         self.force_exit = self.should_exit
         self.should_exit = True
 

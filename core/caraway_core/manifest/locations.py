@@ -1,4 +1,4 @@
-"""Where a scheduler keeps its results: a folder, a prefix in a bucket, or one in a store."""
+"""Result locations of a scheduler: a folder, a bucket prefix, or a chunk store."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Table specs as DataFusion tables. A table is made in a scratch context and then taken out."""
+"""Builds DataFusion tables from table specs: each is made in a scratch context and taken out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,16 +17,16 @@ _NAME = "scan_{}"
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A scan and the rows that it gives."""
+    """A scan, and the rows that it returns."""
 
     scan: FileScan
     rows: DataFrame
 
 
 def build_table(spec: FilesTable | MemoryTable | RemoteTable) -> Table:
-    """Make a table of a spec; contexts that run queries over it need its object stores, too."""
+    """Build a table from a spec. Contexts that query it also need its object stores."""
     if isinstance(spec, RemoteTable):
-        from caraway_engine.remote import datasets  # Here: pyarrow's datasets are slow to import.
+        from caraway_engine.remote import datasets  # pyarrow's datasets are slow to import.
 
         return datasets.build(spec)
     context = _scratch()
@@ -40,10 +40,10 @@ def build_table(spec: FilesTable | MemoryTable | RemoteTable) -> Table:
 
 
 def is_measured_wrongly(spec: TableSpec) -> bool:
-    """Whether DataFusion may take values of the table from statistics that do not hold.
+    """Return whether DataFusion may use incorrect statistics of the table.
 
-    Statistics of Parquet files leave NaN out, and a column whose least and greatest values are
-    equal is taken for a constant: its NaNs would read as that value.
+    Statistics of Parquet files leave NaN out. A column with equal minimum and maximum is taken for
+    a constant, so its NaNs would read as that value.
     """
     if not isinstance(spec, FilesTable) or all(scan.format != "parquet" for scan in spec.scans):
         return False
@@ -70,7 +70,7 @@ def _memory(context: SessionContext, spec: MemoryTable) -> Table:
 
 
 def _is_whole(read: _Read, schema: pa.Schema) -> bool:
-    """Whether the scan is the table as it stands, with nothing left to cast, add or reorder."""
+    """Return whether the scan equals the table, with nothing to cast, add or reorder."""
     if read.scan.csv and read.scan.csv.null_regex:
         return False
     fields = [(each.name, each.type) for each in read.rows.schema()]
@@ -90,7 +90,7 @@ def _added(context: SessionContext, number: int, scan: FileScan) -> DataFrame:
 
 
 def _as_read(scan: FileScan) -> FileScan:
-    """Read every column as text where a regex says what NULL is: the reader ignores it."""
+    """Return a scan of text columns if a regex defines NULL, because the reader ignores it."""
     if not scan.csv or not scan.csv.null_regex:
         return scan
     text = pa.schema([field.with_type(pa.string()) for field in scan.schema])
@@ -98,7 +98,7 @@ def _as_read(scan: FileScan) -> FileScan:
 
 
 def _columns(scan: FileScan, read: pa.Schema) -> dict[str, tuple[Expr, pa.DataType]]:
-    """Return what the scan can give for each column name, and of which type."""
+    """Return the expression and type that the scan provides for each column name."""
     regex = scan.csv.null_regex if scan.csv else None
     found = {field.name: (_column(field.name), field.type) for field in read}
     if regex:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Calls(Generic[T]):
-    """A command of the runtime that notes what it was given."""
+    """A fake command of the runtime that records its argument."""
 
     def __init__(self, exit_code: int) -> None:
         self.seen: list[T] = []
@@ -25,7 +25,7 @@ class Calls(Generic[T]):
 
 @pytest.fixture
 def loads(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], None]:
-    """Make the registry give out this function instead of the runtime's own."""
+    """Make the registry return this function instead of the runtime's own."""
 
     def load(function: object) -> None:
         monkeypatch.setattr("caraway_core.registry.load", lambda *_: function)

@@ -218,7 +218,7 @@ async def test_schema_of_the_source_may_change_between_versions(tmp_path: Path) 
             answer = await runtime.sql("SELECT other FROM orders")
             return bool(answer.status_code == 200)
 
-        await eventually(seen, "the new column is read", 20)
+        await eventually(seen, "the new column is read")
         assert (await runtime.sql("SELECT count(*) AS n FROM orders")).json() == [{"n": 2}]
 
 

@@ -147,11 +147,11 @@ ALIKE = {"id": [1, 2, 1], "t": [FIRST] * 3, "v": ["first", "b", "first"]}
 @pytest.mark.parametrize(
     ("action", "columns", "wanted"),
     [
-        ("", TWICE, "primary key (id) = 1 is there twice"),
-        ("upsert", TWICE, "primary key (id) = 1 is there twice"),
-        ("upsert", ALIKE, "primary key (id) = 1 is there twice"),
+        ("", TWICE, "primary key (id) = 1 is duplicated"),
+        ("upsert", TWICE, "primary key (id) = 1 is duplicated"),
+        ("upsert", ALIKE, "primary key (id) = 1 is duplicated"),
         ("drop", TWICE, ["first", "b"]),
-        ("upsert_dedup", TWICE, "is there twice with other values"),
+        ("upsert_dedup", TWICE, "is duplicated with other values"),
         ("upsert_dedup", ALIKE, ["first", "b"]),
         ("upsert_dedup_by_row_id", TWICE, ["last", "b"]),
     ],
@@ -177,7 +177,7 @@ async def test_rows_with_one_primary_key_in_a_full_load(
 @pytest.mark.parametrize(
     ("action", "wanted"),
     [
-        ("", "primary key (id) = 1 is there twice"),
+        ("", "primary key (id) = 1 is duplicated"),
         ("drop", ["old", "c"]),
         ("upsert", ["new", "c"]),
         ("upsert_dedup", ["new", "c"]),
@@ -210,7 +210,7 @@ async def test_a_unique_index_refuses_what_is_there_twice(tmp_path: Path) -> Non
         values = [f"v{each}" for each in range(2000)]
         put(tmp_path, {"id": range(2001), "t": [FIRST] * 2001, "v": [*values, "v7"]})
         await refresh(runtime)
-        assert "(v) = 'v7' is there twice" in await failed(runtime)
+        assert "(v) = 'v7' is duplicated" in await failed(runtime)
         assert await rows(runtime, "SELECT id FROM orders") == [{"id": 1}]
         put(tmp_path, {"id": range(2002), "t": [FIRST] * 2002, "v": [*values, None, None]})
         await refresh(runtime)
@@ -250,7 +250,7 @@ async def test_keys_are_of_any_type(tmp_path: Path, keys: pa.Array, literal: str
             return
         put(tmp_path, {"k": pa.concat_arrays([keys, keys[:1]]), "t": [FIRST] * 3, "v": ["z"] * 3})
         await refresh(runtime)
-        assert "there twice" in await failed(runtime)
+        assert "duplicated" in await failed(runtime)
         assert await rows(runtime, "SELECT v FROM orders ORDER BY v") == [{"v": "x"}, {"v": "y"}]
 
 

@@ -48,7 +48,7 @@ async def test_what_is_inserted_is_where_its_source_lives_and_read_at_once(
         sql = "INSERT INTO orders SELECT id + 100, v FROM orders"
         job = await runtime.api.post("/v1/queries", json={"sql": sql})
         assert job.status_code == 202, job.text
-        url, done = f"/v1/queries/{job.json()['query_id']}?wait=20", {"status": "PENDING"}
+        url, done = f"/v1/queries/{job.json()['query_id']}?wait=60", {"status": "PENDING"}
         while done["status"] in ("PENDING", "RUNNING"):
             done = (await runtime.api.get(url)).json()
         assert done["status"] == "SUCCEEDED", done
@@ -65,7 +65,7 @@ async def test_changes_that_break_a_unique_index_are_refused(
         await send(runtime, *(event("c", number, f"v{number}") for number in range(50)))
         for number in range(100, 110):
             told = await test_changes_bad_days.refused(runtime, event("c", number, "v7"))
-            assert "(v) = 'v7' would be there twice" in told
+            assert "(v) = 'v7' would be duplicated" in told
         await send(runtime, event("d", 7), event("c", 100, "v7"))
         assert await rows(runtime, "SELECT id FROM orders WHERE v = 'v7'") == [(100,)]
         assert await rows(runtime, "SELECT count(*), count(DISTINCT v) FROM orders") == [(50, 50)]
@@ -86,7 +86,7 @@ async def test_rows_that_are_there_twice_are_found_wherever_they_are(
         table = pa.table({"id": ids, "t": [FIRST] * 5001, "v": ["x"] * 5001})
         pq.write_table(table, tmp_path / "orders.parquet", row_group_size=100)
         await refresh(runtime)
-        assert "(id) = 4321 is there twice" in await failed(runtime)
+        assert "(id) = 4321 is duplicated" in await failed(runtime)
         assert await rows(runtime, "SELECT v FROM orders WHERE id = 4321") == [("v1",)]
 
 

@@ -60,7 +60,7 @@ async def test_a_job_inserts_through_the_dataset_too(tmp_path: Path) -> None:
         sql = "INSERT INTO orders VALUES (1, 'a')"
         made = await runtime.api.post("/v1/queries", json={"sql": sql})
         assert made.status_code == 202, made.text
-        url = f"/v1/queries/{made.json()['query_id']}?wait=20"
+        url = f"/v1/queries/{made.json()['query_id']}?wait=60"
         done = (await runtime.api.get(url)).json()
         while done["status"] in ("PENDING", "RUNNING"):
             done = (await runtime.api.get(url)).json()
@@ -107,7 +107,7 @@ async def test_the_source_answers_where_the_dataset_has_nothing(tmp_path: Path) 
 async def test_rows_that_become_too_old_go_between_refreshes(tmp_path: Path) -> None:
     keys = (
         "retention_check_enabled: true",
-        "retention_period: 4s",
+        "retention_period: 10s",
         "retention_check_interval: 200ms",
     )
     _write_times(tmp_path, -3600, 3600)

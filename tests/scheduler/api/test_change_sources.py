@@ -54,7 +54,7 @@ async def holds(runtime: Running, *expected: tuple[Any, ...]) -> None:
         return bool(seen == [{"id": id_, "note": note} for id_, note in expected])
 
     try:
-        await eventually(look, "statements read the rows", 15)
+        await eventually(look, "statements read the rows")
     except AssertionError as exc:
         stands = (await runtime.api.get("/v1/datasets/orders/acceleration")).text
         raise AssertionError(f"{seen}; {stands}") from exc
@@ -66,7 +66,7 @@ async def says(runtime: Running, words: str) -> None:
     async def look() -> bool:
         return words in (await runtime.api.get("/v1/datasets/orders/acceleration")).text
 
-    await eventually(look, f"the dataset says: {words}", 15)
+    await eventually(look, f"the dataset says: {words}")
 
 
 async def test_a_table_is_followed_over_restarts_of_both(server: Server, tmp_path: Path) -> None:

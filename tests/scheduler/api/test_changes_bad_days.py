@@ -75,7 +75,7 @@ async def test_rows_with_a_primary_key_that_is_there(
 
 
 async def test_unique_indexes_stay_unique(tmp_path: Path) -> None:
-    words = "(v) = 'a' would be there twice, and its index says `unique`"
+    words = "(v) = 'a' would be duplicated, but its index is `unique`"
     async with running(tmp_path, UNIQUE) as runtime:
         await ready(runtime)
         await send(runtime, event("c", 1, "a"), event("c", 2, "b"))

@@ -18,7 +18,7 @@ from tests.kit.fleets import FakeExecutor, FakeFleet
 from tests.kit.runtime import Running, running
 from tests.kit.turns import turn
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 class Cluster(InProcessDispatch):

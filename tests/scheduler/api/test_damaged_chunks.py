@@ -73,7 +73,7 @@ async def test_a_damaged_dataset_is_loaded_again_from_its_source(
             is_answered = answer.status_code == 200 and answer.json() == [{"n": 10}]
             return is_answered and await status(runtime) == "ready"
 
-        await eventually(look, "the dataset is loaded again", 20)
+        await eventually(look, "the dataset is loaded again")
 
 
 async def test_a_dataset_whose_rows_came_as_changes_says_what_to_do(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def answered(runtime: Running, rows: int, number: int) -> None:
         is_answered = answer.status_code == 200 and answer.json() == [{"n": rows, "d": rows}]
         return is_answered and await status(runtime) == "ready"
 
-    await eventually(look, "the dataset is repaired", 20)
+    await eventually(look, "the dataset is repaired")
     assert (await standing(runtime))["version"]["number"] == number
 
 
@@ -121,7 +121,7 @@ async def test_damaged_chunks_are_stored_again_by_the_executor_with_the_replica(
         runtime = cluster.runtime
         await at_version(runtime, 1)
         # Made when both are there, so each has all rows in memory.
-        assert await cluster.membership.wait_ready(2, 10)
+        assert await cluster.membership.wait_ready(2, 60)
         await refresh(runtime)
         await at_version(runtime, 2)
         whole = contents(tmp_path)
@@ -131,7 +131,7 @@ async def test_damaged_chunks_are_stored_again_by_the_executor_with_the_replica(
         await cluster.fleet.lose(ExecutorId("e2"))
         cluster.membership.lost(ExecutorId("e2"), "it is gone")
         cluster.fleet.start(ExecutorId("e2"))
-        assert await cluster.membership.wait_ready(2, 10)
+        assert await cluster.membership.wait_ready(2, 60)
         await answered(runtime, 1000, 2)
         found = [path for path, rows in contents(tmp_path).items() if whole.get(path) == rows]
         assert len(found) == 4

@@ -28,7 +28,7 @@ CHECKS = [
 ]
 MANIFEST = """
     runtime:
-      query: {timeout: 2s}
+      query: {timeout: 20s}
     datasets:
       - {from: 'file:people.csv', name: people}
 """
@@ -38,7 +38,7 @@ def write(folder: Path) -> Path:
     (folder / "people.csv").write_text("id,name\n1,Ann\n")
     path = folder / "caraway.yaml"
     path.write_text(
-        "version: v1\nkind: Caraway\nname: api\nruntime: {query: {timeout: 2s}}\n"
+        "version: v1\nkind: Caraway\nname: api\nruntime: {query: {timeout: 20s}}\n"
         "datasets: [{from: 'file:people.csv', name: people}]\n"
     )
     return path
@@ -160,6 +160,6 @@ def conformance(operation: Any) -> Callable[[], None]:
     @settings(max_examples=40, deadline=None, derandomize=True, database=None,
               suppress_health_check=list(HealthCheck))  # fmt: skip
     def conforms(case: Any) -> None:
-        case.call_and_validate(checks=CHECKS)
+        case.call_and_validate(checks=CHECKS, timeout=60)
 
     return conforms

@@ -70,7 +70,7 @@ async def worked(runtime: Running) -> str:
         await runtime.sql(statement, **ada)
     submitted = await runtime.api.post("/v1/queries", json={"sql": sql}, headers=ada)
     query_id: str = submitted.json()["query_id"]
-    done = await runtime.api.get(f"/v1/queries/{query_id}/status?wait=20", headers=ada)
+    done = await runtime.api.get(f"/v1/queries/{query_id}/status?wait=60", headers=ada)
     assert done.json()["status"] == "SUCCEEDED"
     return query_id
 
@@ -146,7 +146,7 @@ async def test_a_job_sees_the_history_of_its_principal(folder: Path) -> None:
             body = {"sql": "SELECT count(*) AS n, max(input) AS i FROM runtime.task_history"}
             submitted = await runtime.api.post("/v1/queries", json=body, headers=headers)
             url = f"/v1/queries/{submitted.json()['query_id']}"
-            await runtime.api.get(f"{url}/status?wait=20", headers=headers)
+            await runtime.api.get(f"{url}/status?wait=60", headers=headers)
             answer = await runtime.api.get(f"{url}/results", headers=headers)
             assert SECRET not in answer.text
 

@@ -89,7 +89,7 @@ async def test_database_that_does_not_answer_delays_nobody_else(
     postgres: Server, tmp_path: Path
 ) -> None:
     memory = {"from": "memory:m", "name": "m", "params": {"data": '[{"k": 1}, {"k": 2}]'}}
-    content = manifest(postgres, dataset("t"), dataset("stuck"), memory, timeout="3s")
+    content = manifest(postgres, dataset("t"), dataset("stuck"), memory, timeout="8s")
     async with running(tmp_path, content) as runtime:
         await ready(runtime, "t", "stuck", "m")
         stuck = [
@@ -107,17 +107,17 @@ async def test_database_that_does_not_answer_delays_nobody_else(
 
         await eventually(are_asked, "the database works on them")
         for _ in range(3):
-            async with asyncio.timeout(2):
-                assert (await runtime.sql("SELECT count(*) AS n FROM m")).json() == [{"n": 2}]
-                answer = await runtime.sql("SELECT g FROM t WHERE id = 7")
-                assert answer.json() == [{"g": 7}]
+            assert (await runtime.sql("SELECT count(*) AS n FROM m")).json() == [{"n": 2}]
+            answer = await runtime.sql("SELECT g FROM t WHERE id = 7")
+            assert answer.json() == [{"g": 7}]
+        assert not any(each.done() for each in stuck)
         answers = await asyncio.gather(*stuck)
         assert [each.status_code for each in answers] == [504] * 4
 
         async def are_stopped() -> bool:
             return bool(postgres.rows(ACTIVE)[0][0] == 0)
 
-        await eventually(are_stopped, "the database has stopped them", 20)
+        await eventually(are_stopped, "the database has stopped them")
 
 
 async def test_dataset_whose_database_fails_is_in_error(postgres: Server, tmp_path: Path) -> None:

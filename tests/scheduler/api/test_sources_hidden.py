@@ -151,5 +151,5 @@ async def test_errors_do_not_suggest_it(tmp_path: Path, sql: str) -> None:
 async def _ended(runtime: Running, query_id: str) -> dict[str, dict[str, str]]:
     state = {"status": "PENDING"}
     while state["status"] in ("PENDING", "RUNNING"):
-        state = (await runtime.api.get(f"/v1/queries/{query_id}/status?wait=10")).json()
+        state = (await runtime.api.get(f"/v1/queries/{query_id}/status?wait=60")).json()
     return state  # type: ignore[return-value] # JSON

@@ -209,11 +209,11 @@ async def test_write_to_a_read_only_dataset_is_403(tmp_path: Path) -> None:
 
 async def test_query_that_never_ends_is_504(tmp_path: Path) -> None:
     (tmp_path / "people.csv").write_text("id,name\n1,Ann\n")
-    manifest = "runtime:\n  query: {timeout: 200ms}\n"
+    manifest = "runtime:\n  query: {timeout: 2s}\n"
     async with running(tmp_path, manifest) as runtime:
         response = await runtime.sql(ENDLESS)
         assert response.status_code == 504
-        assert "within 0.2 s" in response.text
+        assert "within 2 s" in response.text
         assert await body(await runtime.sql("SELECT 1 AS x")) == [{"x": 1}]
         assert len(runtime.services.queries.active) == 0
 
@@ -266,7 +266,7 @@ async def test_client_that_goes_away_cancels_its_query(tmp_path: Path) -> None:
         while not len(active):
             await turn()
         task.cancel()
-        await asyncio.wait_for(active.wait_idle(), 5)
+        await asyncio.wait_for(active.wait_idle(), 60)
 
 
 async def test_large_answer_streams_whole(tmp_path: Path) -> None:
@@ -310,7 +310,7 @@ async def test_file_that_vanishes_or_is_corrupt_is_500_and_the_runtime_lives_on(
         for table in ("numbers", "v"):
             gone = await runtime.sql(f"SELECT max(a) FROM {table}")
             assert gone.status_code == 500
-            assert "numbers.parquet' is gone; put it back" in gone.text
+            assert "numbers.parquet' is missing; restore it" in gone.text
         assert await body(await runtime.sql("SELECT 1 AS x")) == [{"x": 1}]
 
 

@@ -153,7 +153,7 @@ async def test_what_cannot_be_changed_is_refused_with_a_remedy(tmp_path: Path) -
             ("UPDATE files SET v = 'x'", 400, "its rows are in files"),
             ("DELETE FROM loaded", 400, "its rows are in files"),
             ("DELETE FROM fixed", 403, "read-only"),
-            ("UPDATE plain SET v = (SELECT max(v) FROM items)", 400, "may not hold a subquery"),
+            ("UPDATE plain SET v = (SELECT max(v) FROM items)", 400, "cannot have a subquery"),
             ("DELETE FROM kept WHERE id IN (SELECT id FROM items)", 400, "a subquery"),
             ("TRUNCATE TABLE items", 400, "write DELETE without WHERE"),
             ("TRUNCATE TABLE plain", 400, "write DELETE without WHERE"),

@@ -170,6 +170,6 @@ async def test_whatever_a_source_raises_is_an_error_of_its_dataset(raised: BaseE
 
     request: Any = SimpleNamespace(name=TableName("broken"))
     with ThreadPoolExecutor(1) as pool:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             with pytest.raises(UnexpectedError, match="dataset 'broken'"):
                 await SourceCalls._call(pool, ask, request)

@@ -18,7 +18,7 @@ from tests.kit.cluster_runtime import clustered
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 TWO = """
 datasets:
   - {from: "file:good.csv", name: good}

@@ -15,7 +15,7 @@ from caraway_scheduler.services import Services
 from tests.kit.deadlines import eventually
 from tests.kit.runtime import Running, running
 
-WAIT_S = 15.0
+WAIT_S = 60.0
 MANIFEST = """
 datasets:
   - {from: "file:slow.csv", name: slow}

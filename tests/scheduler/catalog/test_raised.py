@@ -23,7 +23,7 @@ from tests.kit.in_process_fleet import InProcessFleet
 from tests.kit.panics import Panic
 from tests.kit.runtime import Running, running
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 SECRET = "/srv/secret/place/x.csv"
 GOOD = TableName("good")
 

@@ -278,7 +278,7 @@ async def test_a_task_that_always_loses_its_executor_is_given_up(
         if task.stage == "answer":
             await cluster.fleet.lose(executor_id)
             cluster.fleet.start(executor_id)
-            assert await cluster.membership.wait_ready(3, 5)
+            assert await cluster.membership.wait_ready(3, 60)
 
     cluster.fleet.before = lose
 
@@ -293,7 +293,7 @@ async def test_a_lost_executor_that_comes_back_takes_work_again(cluster: InProce
     assert len(cluster.membership.ready()) == 2
     cluster.fleet.start(E2)
 
-    assert await cluster.membership.wait_ready(3, 5)
+    assert await cluster.membership.wait_ready(3, 60)
     assert (await cluster.execute(JOIN)).to_pylist() == expected()
 
 
@@ -321,7 +321,7 @@ async def test_cancelling_a_query_stops_its_tasks(cluster: InProcessCluster) -> 
 
     cluster.fleet.before = hold
     query = asyncio.ensure_future(cluster.execute(JOIN))
-    await asyncio.wait_for(reached.wait(), 5)
+    await asyncio.wait_for(reached.wait(), 60)
 
     query.cancel()
 
@@ -405,7 +405,7 @@ async def test_tables_that_cannot_be_shared_out_after_all_are_read_whole(
     assert (await cluster.execute(JOIN)).to_pylist() == expected()
 
     assert sum(cluster.tallies.assignments.values()) == 1
-    assert "cannot be shared out" in await cluster.explain(f"ANALYZE {JOIN}")
+    assert "cannot be divided" in await cluster.explain(f"ANALYZE {JOIN}")
 
 
 async def test_table_whose_nulls_a_regex_tells_is_read_whole_on_an_executor(

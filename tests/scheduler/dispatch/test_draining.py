@@ -40,7 +40,7 @@ async def test_query_under_way_goes_on_without_the_executor_that_drains(tmp_path
         assert (await cluster.execute(JOIN)).to_pylist() == expected()
         assert set(given) == {E2, E3}
         await cluster.membership.undo_drain(E1)
-        assert await cluster.membership.wait_ready(3, 5)
+        assert await cluster.membership.wait_ready(3, 60)
         await cluster.execute(JOIN)
         assert E1 in given
 

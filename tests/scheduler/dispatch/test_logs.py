@@ -104,7 +104,7 @@ async def test_a_key_that_is_there_twice_is_found_wherever_it_is(tmp_path: Path)
         folder = tmp_path / str(number)
         folder.mkdir()
         async with in_process_cluster(folder, {"m": memory(k=[1])}, policy=policy) as cluster:
-            with pytest.raises(ExecutionError, match=r"\(k\) = 1234 is there twice"):
+            with pytest.raises(ExecutionError, match=r"\(k\) = 1234 is duplicated"):
                 await cluster.dispatch.load(T, spec)
 
 

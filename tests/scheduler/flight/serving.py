@@ -51,7 +51,7 @@ class Serving:
 
     async def idle(self) -> None:
         """Wait until no statement is under way."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await self.services.queries.active.wait_idle()
 
 
@@ -111,7 +111,7 @@ def bearer(token: str) -> flight.FlightCallOptions:
 
 def headers(**values: str) -> flight.FlightCallOptions:
     pairs = [(name.replace("_", "-").encode(), value.encode()) for name, value in values.items()]
-    return flight.FlightCallOptions(headers=pairs, timeout=30)
+    return flight.FlightCallOptions(headers=pairs, timeout=60)
 
 
 def query(sql: str, options: flight.FlightCallOptions | None = None) -> Callable[[Any], pa.Table]:

@@ -37,7 +37,7 @@ def collector() -> Iterator[tuple[str, "Queue[tuple[str, dict[str, str], bytes]]
         yield f"http://127.0.0.1:{server.server_port}", received
     finally:
         server.shutdown()
-        thread.join(5)
+        thread.join(60)
         server.server_close()
 
 
@@ -56,7 +56,7 @@ def test_statement_arrives_as_a_span_of_the_callers_trace(tmp_path: Path) -> Non
                 headers={"traceparent": f"00-{TRACE}-{PARENT}-01"},
             )  # fmt: skip
             assert answer.headers["x-trace-id"] == TRACE
-        path, headers, body = received.get(timeout=10)
+        path, headers, body = received.get(timeout=60)
     assert path == "/v1/traces"
     assert headers["x-token"] == "sesame"
     resource = ExportTraceServiceRequest.FromString(body).resource_spans[0]

@@ -281,7 +281,7 @@ async def test_wait_ends_with_the_job_or_the_time(tmp_path: Path) -> None:
         one.dispatch.may_begin.clear()
         job = await one.submit("SELECT 1")
         assert (await one.jobs.desk.wait(ADA.id, job.job_id, 0.05)).status in ("PENDING", "RUNNING")
-        waiting = asyncio.create_task(one.jobs.desk.wait(ADA.id, job.job_id, 20))
+        waiting = asyncio.create_task(one.jobs.desk.wait(ADA.id, job.job_id, 60))
         await one.dispatch.began.wait()
         one.dispatch.may_begin.set()
         assert (await waiting).status == "SUCCEEDED"

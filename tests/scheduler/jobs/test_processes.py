@@ -114,7 +114,7 @@ def test_killed_owner_is_followed_by_another(
 ) -> None:
     with child(server.url, results, f"killed-{step}", f"{step}:SIGKILL") as owner:
         owner.send(submit=NUMBERS)
-        assert owner.process.wait(20) == -signal.SIGKILL
+        assert owner.process.wait(60) == -signal.SIGKILL
         told = other.ask(wait=job_of(server))
     assert DONE.items() <= told.items()
     assert told["epoch"] == (1 if step in IS_DONE else 2)

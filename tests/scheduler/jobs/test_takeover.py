@@ -197,7 +197,7 @@ async def test_other_schedulers_tell_status_progress_and_answer(tmp_path: Path) 
             return await two.jobs.desk.progress(running) is not None
 
         await eventually(told, "the other scheduler knows how far it is")
-        waiting = asyncio.create_task(two.jobs.desk.wait(ADA.id, job.job_id, 20))
+        waiting = asyncio.create_task(two.jobs.desk.wait(ADA.id, job.job_id, 60))
         one.dispatch.may_begin.set()
         done = await waiting
         assert done.status == "SUCCEEDED"
@@ -238,7 +238,7 @@ async def test_two_processes_under_one_id_do_not_fight(tmp_path: Path) -> None:
 
         await eventually(present, "the first is registered")
         await place.scheduler("one")
-        await asyncio.wait((one.working,), timeout=10)
+        await asyncio.wait((one.working,), timeout=60)
         failure = one.working.exception()
         assert isinstance(failure, ExceptionGroup)
         assert failure.subgroup(DisplacedError) is not None

@@ -20,7 +20,7 @@ from tests.kit.clocks import Clock
 from tests.kit.fleets import FakeExecutor, FakeFleet
 
 EVERY_S = 0.005
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 @dataclass
@@ -55,7 +55,7 @@ async def cluster(folder: Path, *executor_ids: str, version: int = 1) -> AsyncIt
     fleet, clock = FakeFleet(*executor_ids), Clock()
     store = SqliteStateStore(folder / "state.db", clock)
     membership = Membership(
-        fleet, store, "here", clock, build="1.0", every_s=EVERY_S, install_wait_s=0.2
+        fleet, store, "here", clock, build="1.0", every_s=EVERY_S, install_wait_s=1.0
     )
     running = asyncio.create_task(membership.run())
     found = Cluster(fleet, membership, store, clock)

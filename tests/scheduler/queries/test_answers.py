@@ -48,11 +48,11 @@ async def test_cancel_while_the_end_is_awaited_leaves_no_fetch_behind() -> None:
             await rows.prefetch()
 
     task = asyncio.create_task(prefetch())
-    await asyncio.wait_for(stream.is_waiting.wait(), 5)
+    await asyncio.wait_for(stream.is_waiting.wait(), 60)
     running.stop("cancelled")
     with pytest.raises(QueryCancelledError):
         await task
-    await asyncio.wait_for(stream.was_given_up.wait(), 5)
+    await asyncio.wait_for(stream.was_given_up.wait(), 60)
 
 
 async def test_first_batch_is_not_held_back_and_close_gives_up_the_rest() -> None:
@@ -62,7 +62,7 @@ async def test_first_batch_is_not_held_back_and_close_gives_up_the_rest() -> Non
     assert rows.whole is None
     assert await anext(rows) is BATCH
     rows.close()
-    await asyncio.wait_for(stream.was_given_up.wait(), 5)
+    await asyncio.wait_for(stream.was_given_up.wait(), 60)
     await turn()
     assert ended == [(None, 2)]
 

@@ -75,7 +75,7 @@ async def test_request_that_takes_too_long_ends_and_with_it_its_statement(tmp_pa
         late = await runtime.sql(ENDLESS)
         assert late.status_code == 504 and "request_timeout_secs" in late.text
         runtime.services.limits.request_timeout_s = None
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await runtime.services.queries.active.wait_idle()
         assert runtime.services.tallies.limited_requests == {("request_timeout_secs",): 1}
 

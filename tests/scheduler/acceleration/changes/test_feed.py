@@ -113,7 +113,7 @@ class Taking:
     store: MortalStore
     shown: list[StoredTable] = field(default_factory=list)
 
-    async def apply(self, made: Changes, request: str | None = None, within_s: float = 10) -> int:
+    async def apply(self, made: Changes, request: str | None = None, within_s: float = 60) -> int:
         return await self.feed.apply(made, request, within_s)
 
     @property

@@ -125,7 +125,7 @@ async def same(server: Server, dataset: Dataset) -> None:
     async def is_same() -> bool:
         return dataset.replica.rows == expected
 
-    await eventually(is_same, "the dataset holds what the table holds", 20)
+    await eventually(is_same, "the dataset holds what the table holds")
 
 
 async def test_nothing_is_lost_doubled_or_mixed_over_crashes(server: Server) -> None:

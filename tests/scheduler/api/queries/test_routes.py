@@ -225,7 +225,7 @@ async def test_waiting_ends_with_the_client(tmp_path: Path) -> None:
             "query_string": b"wait=60", "headers": [], "http_version": "1.1", "scheme": "http",
             "server": ("caraway.test", 80), "client": ("127.0.0.1", 1), "root_path": "",
         }  # fmt: skip
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await app(scope, receive, send)
         assert sent[0]["status"] == 499
         assert not server.desk.waiting.is_set()
@@ -257,7 +257,7 @@ async def test_a_reader_that_leaves_ends_the_reading(tmp_path: Path) -> None:
             "scheme": "http", "server": ("caraway.test", 80), "client": ("127.0.0.1", 1),
             "root_path": "",
         }  # fmt: skip
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await app(scope, receive, send)
         assert server.desk.reads < 50
 

@@ -24,6 +24,6 @@ async def test_a_failure_in_a_thread_is_raised_where_it_is_awaited(
     def fails() -> None:
         raise raised
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         with pytest.raises(seen):
             await in_thread(fails, "fails")
