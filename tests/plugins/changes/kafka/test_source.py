@@ -185,7 +185,7 @@ async def test_messages_that_are_gone_are_an_error_that_says_what_to_do(
 async def test_a_position_of_another_topic_is_lost(cluster: Cluster, topic: str) -> None:
     position = json.dumps({"topic": "other", "offsets": {"0": 1}})
     async with following(source(cluster.servers, topic), position) as batches:
-        with pytest.raises(PositionLostError, match="of topic 'other'"):
+        with pytest.raises(PositionLostError, match="from topic 'other'"):
             await anext(batches)
 
 

@@ -108,10 +108,10 @@ async def test_values_of_all_types(followed: Followed, kinds: None) -> None:
 @pytest.mark.parametrize(
     ("kind", "literal", "said"),
     [
-        ("numeric", "'NaN'", "column 'v': 'NaN' is no decimal128"),
-        ("timestamp", "'infinity'", "column 'v': 'infinity' is no timestamp"),
-        ("date", "'0044-03-15 BC'", "column 'v': '0044-03-15 BC' is no date32"),
-        ("integer[]", "'{{1,2},{3,4}}'", r"column 'v': '\{\{1,2\},\{3,4\}\}' is no list"),
+        ("numeric", "'NaN'", "column 'v': 'NaN' is not a decimal128"),
+        ("timestamp", "'infinity'", "column 'v': 'infinity' is not a timestamp"),
+        ("date", "'0044-03-15 BC'", "column 'v': '0044-03-15 BC' is not a date32"),
+        ("integer[]", "'{{1,2},{3,4}}'", r"column 'v': '\{\{1,2\},\{3,4\}\}' is not a list"),
     ],
 )
 async def test_a_value_that_arrow_has_not_is_named_with_its_remedy(
