@@ -259,7 +259,7 @@ async def test_compressed_events_are_applied(tmp_path: Path) -> None:
     async with serving(tmp_path, fake) as runtime:
         answer = await post(runtime, gzip.compress(BODY), content_encoding="gzip")
         assert answer.json() == {"applied": 1, "dataset": "orders"}
-        refused(await post(runtime, content_encoding="br"), 415, "'br' are not read")
+        refused(await post(runtime, content_encoding="br"), 415, "'br' are not supported")
 
 
 async def test_key_that_may_only_read_is_403(tmp_path: Path) -> None:
