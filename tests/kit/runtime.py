@@ -1,4 +1,4 @@
-"""A whole runtime inside the test: real manifest, sources and engine; requests without sockets."""
+"""Runs a whole runtime in the test: real manifest, sources and engine, without sockets."""
 
 import asyncio
 import textwrap
@@ -40,7 +40,7 @@ class Running:
         )
 
     async def own(self, sql: str) -> list[dict[str, Any]]:
-        """Run a statement as the runtime runs its own: it may name the sources of datasets."""
+        """Run a statement of the runtime itself, which may name the sources of datasets."""
         stream = await self.services.dispatch.execute(new_query_id(), Statement(sql, {}))
         return [row async for batch in stream for row in batch.to_pylist()]
 
@@ -53,9 +53,9 @@ async def running(
     backend: Backend | None = None,
     before: Callable[[Services], None] = lambda _services: None,
 ) -> AsyncIterator[Running]:
-    """Write the manifest to the folder and serve it until the block ends.
+    """Write the manifest to the folder, and serve it until the block ends.
 
-    `before` may change what was put together, before anything is loaded.
+    `before` may change the services before any dataset is loaded.
     """
     path = folder / "caraway.yaml"
     path.write_text("version: v1\nkind: Caraway\nname: test\n" + textwrap.dedent(manifest))
