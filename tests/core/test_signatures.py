@@ -1,4 +1,4 @@
-"""Requests between processes show the token without sending it."""
+"""Requests between processes prove the token without sending it."""
 
 import pytest
 

@@ -134,7 +134,7 @@ def run(
 
 @contextmanager
 def _same_chances() -> Iterator[None]:
-    """Make random numbers and ids repeatable, because keys contain ids and are processed in order."""
+    """Make random numbers and ids repeatable; keys contain ids and are processed in order."""
     ids, before = random.Random(1), random.getstate()
     random.seed(1)
     try:

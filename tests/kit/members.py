@@ -64,7 +64,7 @@ class World:
     results: SteppedResults
     acknowledged: set[int] = field(default_factory=set)
     uncertain: set[int] = field(default_factory=set)
-    """Rows whose write has no response yet; they may be visible or not."""
+    """Rows whose write was not acknowledged; they may or may not be visible."""
     gone: set[int] = field(default_factory=set)
     truncations: int = 0
     sent: dict[int, int] = field(default_factory=dict)

@@ -147,7 +147,7 @@ def test_bulk_and_single_readings_of_timestamps_agree(
         except BadValueError as exc:
             return exc.index
 
-    # A text among them has each read by itself.
+    # A string among them makes all values take the slow path.
     alone = read([*given, "1970-01-01"])
 
     assert read(given) == (alone if isinstance(alone, int) else alone[:-1])

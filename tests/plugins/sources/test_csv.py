@@ -1,4 +1,4 @@
-"""How delimited text is cut and typed."""
+"""Splitting and type inference of delimited text."""
 
 from collections.abc import Callable
 from datetime import date, datetime

@@ -1,4 +1,4 @@
-"""Every format as one file, a folder, a pattern, partitions; and what goes wrong."""
+"""Every format as a file, a folder, a pattern and with partitions, and its errors."""
 
 from collections.abc import Callable
 from datetime import date

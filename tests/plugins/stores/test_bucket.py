@@ -1,4 +1,4 @@
-"""What only a bucket of results can suffer: servers that are away, and objects that are touched."""
+"""Failures that only buckets have: unavailable servers and modified objects."""
 
 import dataclasses
 import socket
@@ -24,7 +24,7 @@ ROWS = pa.RecordBatch.from_pydict({"n": list(range(10_000))})
 
 @pytest.fixture
 def silent_endpoint() -> Iterator[str]:
-    """A server that takes calls and never answers."""
+    """A server that accepts requests and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
@@ -50,7 +50,7 @@ class _Full(_Refusal):
 
 @pytest.fixture
 def refusing_endpoint() -> Iterator[str]:
-    """A server to which every signature is wrong."""
+    """A server that rejects every signature."""
     with _served(_Refusal) as endpoint:
         yield endpoint
 
@@ -94,7 +94,7 @@ async def refusal(store: BucketResultStore, chunk: ChunkInfo) -> str:
 
 
 async def failures(store: BucketResultStore) -> list[str]:
-    """Do everything that asks the server, and return what it failed with."""
+    """Call every method that sends requests, and return the errors."""
     chunk = ChunkInfo(0, 1, 1, "0" * 64)
 
     async def read() -> None:

@@ -1,4 +1,4 @@
-"""What only the folder of results can suffer: bad disks, full disks and dead writers."""
+"""Failures that only folders have: failing disks, full disks and dead writers."""
 
 import fcntl
 import subprocess
@@ -42,7 +42,7 @@ async def stored(root: Path) -> tuple[FolderResultStore, ChunkInfo, Path]:
 
 
 async def refusal(store: FolderResultStore, chunk: ChunkInfo) -> str:
-    """Read, and expect an error before the first batch."""
+    """Read a chunk, and expect an error before the first batch."""
     with pytest.raises(ResultStoreError) as caught:
         await anext(store.read_chunk("job-1", chunk))
     return caught.value.message

@@ -1,4 +1,4 @@
-"""What the location and the params of a manifest mean to a result store."""
+"""Parsing of locations and params of result stores."""
 
 import pytest
 

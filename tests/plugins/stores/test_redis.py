@@ -1,4 +1,4 @@
-"""What only a server can do: go away, come back, refuse, forget; and what its URL may say."""
+"""Behaviour that only servers have: outages, restarts, refusals, data loss and URLs."""
 
 import asyncio
 import ssl
@@ -366,7 +366,7 @@ def test_judgement_of_settings() -> None:
     assert len(durability.judge({})) == 1
 
 
-# Errors that a defect of ours would cause, or that come from parts of the client not used here.
+# Errors that only a bug of ours causes, or of parts of the client that are not used.
 OURS = """ChildDeadlockedError ClusterError CrossSlotTransactionError DataError ExecAbortError
 IncorrectPolicyType InvalidPipelineStack InvalidResponse LockError
 LockNotOwnedError ModuleError NoScriptError NoSuchFieldsetError PubSubError RedisClusterException

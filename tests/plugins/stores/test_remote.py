@@ -1,4 +1,4 @@
-"""What is special of a `caraway store`, on good days and bad ones."""
+"""Behaviour that only `caraway store` has, including its failures."""
 
 import asyncio
 import gc
@@ -123,7 +123,7 @@ async def test_nothing_acknowledged_is_lost_when_the_store_is_killed(own: Remote
     again = opened(own)
     for index, chunk in by_then.items():
         assert (await read(again, "job-1", chunk))[0].num_rows == (100_000 if index else 10)
-    # Those that were under way are tried again, and come to their end.
+    # Running calls are retried and succeed.
     await asyncio.gather(*writing)
     assert len(acknowledged) == 40
     assert not list((own.data / ".unfinished").iterdir())
@@ -230,7 +230,7 @@ class _Scripted(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def scripted() -> Iterator[_Server]:
-    """A server that answers what the test has written down."""
+    """A server that returns responses that the test prepared."""
     with _Server(("127.0.0.1", 0), _Scripted) as server:
         server.answers, server.seen = [], []
         thread = threading.Thread(target=server.serve_forever)

@@ -1,4 +1,4 @@
-"""What every ResultStore does, written against the Protocol alone."""
+"""The conformance suite of ResultStore, written against the Protocol only."""
 
 import asyncio
 import dataclasses

@@ -1,4 +1,4 @@
-"""What only a SQLite file can suffer: damage, rights, foreign files, growth."""
+"""Failures that only SQLite files have: damage, permissions, foreign files, growth."""
 
 import asyncio
 import os
@@ -18,10 +18,10 @@ from caraway_plugins.stores.sqlite import SqliteStateStore, errors, file
 from tests.kit.disks import disk_with_room_for
 from tests.plugins.stores.adapters import POLL_S, Clock
 
-# Codes that a defect of ours would cause, or that are no errors; the others need advice.
+# Codes that only a bug of ours causes, or that are not errors; all others need advice.
 OURS = """ABORT AUTH CONSTRAINT DENY DONE EMPTY ERROR FORMAT IGNORE INTERNAL INTERRUPT MISMATCH
 MISUSE NOTFOUND NOTICE OK RANGE ROW SCHEMA WARNING""".split()
-# Names of statements for SQLite's authorizer, with numbers that mean nothing here.
+# Statement names for SQLite's authorizer; the numbers do not matter here.
 ACTIONS = """ANALYZE ATTACH DELETE DETACH FUNCTION INSERT PRAGMA READ RECURSIVE REINDEX SAVEPOINT
 SELECT TRANSACTION UPDATE""".split()
 
@@ -40,7 +40,7 @@ def rows(path: Path, sql: str) -> list[tuple[object, ...]]:
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """Be somebody to whom file rights apply; for root they do not."""
+    """Drop root's rights, because file permissions do not apply to root."""
     if os.geteuid() != 0:
         yield
         return
@@ -53,7 +53,7 @@ def unprivileged() -> Iterator[None]:
 
 @pytest.fixture
 def readable_folder() -> Iterator[Path]:
-    """A folder that others may enter, which pytest's own may not be."""
+    """A folder that other users can enter, unlike pytest's own."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         yield folder

@@ -1,4 +1,4 @@
-"""A topic that is followed, over librdkafka's mock cluster."""
+"""Changes from a topic, over librdkafka's mock cluster."""
 
 import io
 import itertools
@@ -65,7 +65,7 @@ async def following(
 async def fill(
     batches: AsyncGenerator[SourceBatch, None], replica: Replica, rows: dict[int, str | None]
 ) -> None:
-    """Apply batches until the rows are these."""
+    """Apply batches until the dataset has these rows."""
     while {key[0]: row["note"] for key, row in replica.rows.items()} != rows:
         batch = await anext(batches)
         replica.apply(batch.changes, batch.position)
@@ -93,7 +93,7 @@ async def test_it_goes_on_after_what_was_applied(cluster: Cluster, topic: str) -
     async with following(source(cluster.servers, topic)) as batches:
         await fill(batches, replica, {1: "one"})
         cluster.send(topic, created(2, "two"))
-        await anext(batches)  # It is given, but never applied.
+        await anext(batches)  # This batch is never applied.
     replica.ops.clear()
     cluster.send(topic, created(3, "three"))
     async with following(source(cluster.servers, topic), replica.position) as batches:

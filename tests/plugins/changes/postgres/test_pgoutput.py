@@ -1,4 +1,4 @@
-"""Messages of the log, byte for byte."""
+"""Parsing of replication messages, byte by byte."""
 
 import struct
 

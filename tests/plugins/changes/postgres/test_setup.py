@@ -1,4 +1,4 @@
-"""What a database and a manifest must say before a table can be followed."""
+"""The requirements on a database and a manifest for replication."""
 
 import psycopg2.errors
 import pytest
@@ -19,7 +19,7 @@ def request(path: str = "t", **params: str) -> ChangeRequest:
 
 @pytest.fixture
 def plain_user(followed: Followed) -> Followed:
-    """A dataset that signs in as one who may read and replicate, and owns nothing."""
+    """A dataset whose user may read and replicate, but owns nothing."""
     name = f"reader_{followed.table}"
     followed.sql(f"CREATE ROLE {name} LOGIN REPLICATION", f"GRANT SELECT ON $t TO {name}")
     followed.params = {"pg_user": name}

@@ -1,4 +1,4 @@
-"""A table that is followed, over a real server."""
+"""Replication of a table from a real server."""
 
 import asyncio
 from typing import Any
@@ -271,7 +271,7 @@ async def test_confirmed_log_is_let_go_of(followed: Followed) -> None:
         )
         return f'"lsn":"{confirmed}"' in batch.position
 
-    # The server reads what it was told when it comes to it.
+    # The server processes the feedback only when it gets to it.
     await eventually(is_confirmed, "the server was told how far changes were read")
 
 

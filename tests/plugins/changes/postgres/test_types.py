@@ -1,4 +1,4 @@
-"""Values of every kind, as a snapshot has them and as the log has them."""
+"""Values of every type, in the snapshot and in the log."""
 
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
