@@ -96,7 +96,7 @@ def test_dataset_without_a_key_takes_rows_and_truncation_only() -> None:
         (event("c", ROW, source=postgres(-1)), "'source'.*postgresql"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_position(wrong: Any, says: str) -> None:
+def test_errors_name_the_position_of_the_event(wrong: Any, says: str) -> None:
     with pytest.raises(BadChangesError, match=f"(?s)event 3: .*{says}"):
         decode([event("c", ROW), None, wrong])
 

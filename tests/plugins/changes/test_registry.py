@@ -97,7 +97,7 @@ def test_credentials_are_sent(server: FakeRuntime) -> None:
         (Answer(200, b'{"schema":"{"}'), BadChangesError, "not JSON"),
     ],
 )
-def test_what_goes_wrong_is_told_and_not_kept(
+def test_errors_are_reported_and_not_cached(
     server: FakeRuntime, answer: Answer, error: type[Exception], says: str
 ) -> None:
     server.answers(ROUTE, answer, kept())
@@ -108,7 +108,7 @@ def test_what_goes_wrong_is_told_and_not_kept(
         assert asked.schema(7) == SCHEMA
 
 
-def test_registry_that_nobody_runs_is_away() -> None:
+def test_registry_that_is_not_running_is_away() -> None:
     with nobody() as url, opened(url) as asked:
         with pytest.raises(RegistryAwayError, match="does not respond"):
             asked.schema(7)

@@ -219,13 +219,13 @@ async def test_missing_bucket_is_not_a_missing_chunk(s3_server: S3Server) -> Non
         assert "does not exist" in message and "check the bucket and the path" in message
 
 
-async def test_wrong_credentials_are_told(s3_server: S3Server, refusing_endpoint: str) -> None:
+async def test_wrong_credentials_are_reported(s3_server: S3Server, refusing_endpoint: str) -> None:
     place = adapters.bucket_place(s3_server, "b-1", endpoint=refusing_endpoint)
     for message in await failures(BucketResultStore.at(place)):
         assert "access is denied (403 Forbidden); check the credentials" in message
 
 
-async def test_full_server_is_told_from_one_that_is_away(
+async def test_full_server_is_distinguished_from_one_that_is_away(
     s3_server: S3Server, full_endpoint: str
 ) -> None:
     store = BucketResultStore.at(adapters.bucket_place(s3_server, "b-1", endpoint=full_endpoint))

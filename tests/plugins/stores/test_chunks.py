@@ -81,6 +81,6 @@ def test_chunk_that_an_earlier_release_wrote_is_read() -> None:
     assert pa.Table.from_batches(found).equals(pa.Table.from_batches(batches()))
 
 
-def test_batch_of_another_schema_is_refused() -> None:
+def test_batch_with_another_schema_is_rejected() -> None:
     with pytest.raises(pa.ArrowInvalid, match="does not match"):
         written([*batches(), pa.record_batch({"n": [1]})])

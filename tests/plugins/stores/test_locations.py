@@ -26,7 +26,7 @@ def test_folder_takes_no_params() -> None:
 
 @pytest.mark.parametrize("prefix", ["", "a/b"])
 @pytest.mark.parametrize("scheme", ["s3", "gs"])
-def test_bucket_and_prefix_are_told_apart(scheme: str, prefix: str) -> None:
+def test_bucket_and_prefix_are_separated(scheme: str, prefix: str) -> None:
     place = locations.bucket(scheme, f"b/{prefix}", {})
     assert place.kind == "bucket" and place.path == prefix
     assert place.store is not None and (place.store.kind, place.store.bucket) == (scheme, "b")
@@ -67,7 +67,7 @@ def test_azure_account_may_stand_in_the_location() -> None:
         ("abfss", {"abfs_access_key": "hidden"}, "the storage account is missing"),
     ],
 )
-def test_params_that_are_wrong_are_told_without_secrets(
+def test_errors_of_params_contain_no_secrets(
     scheme: str, params: dict[str, str], message: str
 ) -> None:
     with pytest.raises(ResultStoreError) as caught:
@@ -95,7 +95,7 @@ def test_store_is_a_place_that_shows_no_token() -> None:
         ("state:1", {"tokn": "hidden"}, "no caraway param 'tokn'; did you mean 'token'?"),
     ],
 )
-def test_store_that_is_none_is_refused(path: str, params: dict[str, str], message: str) -> None:
+def test_invalid_store_is_rejected(path: str, params: dict[str, str], message: str) -> None:
     with pytest.raises(ResultStoreError) as caught:
         locations.remote("caraway", path, params)
     assert message in caught.value.message and "hidden" not in caught.value.message

@@ -196,7 +196,7 @@ async def test_closing_does_not_wait_for_a_server_that_is_away(tmp_path: Path) -
         await waiting
 
 
-async def test_password_is_asked_for(server: valkey.Server) -> None:
+async def test_password_is_required(server: valkey.Server) -> None:
     server.config(requirepass="s3cr:t/@")
     async with opened(server.url) as store:
         with pytest.raises(CarawayError, match="correct user and password"):

@@ -138,7 +138,7 @@ async def test_reads_go_on_after_a_restart(own: RemoteStore) -> None:
     assert await reading == [rows(10)]
 
 
-async def test_store_that_is_away_is_told_after_a_while(own: RemoteStore) -> None:
+async def test_store_that_is_away_is_reported_after_a_while(own: RemoteStore) -> None:
     store = opened(own, patience_s=0)
     chunk = await store.write_chunk("job-1", 0, SCHEMA, [rows(10)])
     own.kill()
@@ -204,7 +204,7 @@ def test_token_is_not_shown() -> None:
 @pytest.mark.parametrize(
     "place", [ResultPlace("remote", "p"), ResultPlace("remote", "p", StoreSpec("s3", "b", "b", {}))]
 )
-def test_place_that_is_no_store_is_refused(place: ResultPlace) -> None:
+def test_place_outside_a_store_is_rejected(place: ResultPlace) -> None:
     with pytest.raises(ResultStoreError, match="is not in a `caraway store`"):
         RemoteResultStore.at(place)
 
@@ -256,7 +256,7 @@ async def test_passing_refusals_are_tried_again(scripted: _Server, status: int) 
         (400, "", ResultStoreError),
     ],
 )
-async def test_lasting_refusals_are_told_at_once(
+async def test_lasting_refusals_are_reported_at_once(
     scripted: _Server, status: int, text: str, kind: type[DiskFullError | ResultStoreError]
 ) -> None:
     scripted.answers = [(status, text)]

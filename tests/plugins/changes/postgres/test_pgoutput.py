@@ -52,7 +52,7 @@ def test_messages_are_read(payload: bytes, message: pgoutput.Message | None) -> 
 
 
 @pytest.mark.parametrize("payload", [b"S" + bytes(5), b"I" + OID + b"N" + row(b"b"), b""])
-def test_what_was_not_asked_for_is_refused(payload: bytes) -> None:
+def test_unknown_messages_are_rejected(payload: bytes) -> None:
     with pytest.raises(ValueError, match="of unknown kind"):
         pgoutput.parse(payload)
 
@@ -64,7 +64,7 @@ def test_a_position_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"topic": "t", "offsets": {}}'])
-def test_a_position_of_something_else_is_lost(text: str) -> None:
+def test_a_position_of_another_source_is_lost(text: str) -> None:
     with pytest.raises(PositionLostError, match="not a PostgreSQL position"):
         positions.read(text)
 

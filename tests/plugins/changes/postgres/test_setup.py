@@ -68,7 +68,7 @@ async def test_one_who_may_not_replicate_is_refused(plain_user: Followed) -> Non
         ),
     ],
 )
-async def test_what_the_database_lacks_is_said_with_its_remedy(
+async def test_errors_name_missing_settings_of_the_database_and_the_remedy(
     followed: Followed, statements: tuple[str, ...], said: str
 ) -> None:
     followed.sql(*statements)
@@ -77,7 +77,7 @@ async def test_what_the_database_lacks_is_said_with_its_remedy(
             await feed.next()
 
 
-async def test_a_key_that_the_log_does_not_tell_is_refused(followed: Followed) -> None:
+async def test_a_key_that_the_log_does_not_have_is_rejected(followed: Followed) -> None:
     followed.primary_key = ("note",)
     with pytest.raises(DatasetError, match=r"is \(note\), but the log identifies rows by \(id\)"):
         await followed.source().schema()
@@ -107,7 +107,7 @@ async def test_a_table_that_is_not_there_is_named(postgres: Server) -> None:
     assert told.value.type == "not_found"
 
 
-async def test_a_table_that_was_replaced_is_loaded_anew(followed: Followed) -> None:
+async def test_a_replaced_table_is_reloaded(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
     followed.sql("DROP TABLE $t", "CREATE TABLE $t (id bigint PRIMARY KEY, note text)")
@@ -116,7 +116,7 @@ async def test_a_table_that_was_replaced_is_loaded_anew(followed: Followed) -> N
             await feed.next()
 
 
-async def test_a_slot_of_something_else_is_left_alone(followed: Followed) -> None:
+async def test_a_slot_of_another_plugin_is_not_touched(followed: Followed) -> None:
     followed.sql("SELECT pg_create_physical_replication_slot('caraway_$t')")
     async with followed.following() as feed:
         with pytest.raises(

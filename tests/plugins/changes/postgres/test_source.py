@@ -291,7 +291,7 @@ async def test_a_lost_slot_is_told_and_rows_are_read_anew(followed: Followed) ->
     assert notes(followed) == {2: "two"}
 
 
-async def test_a_slot_that_somebody_else_read_is_noticed(followed: Followed) -> None:
+async def test_a_slot_that_another_client_read_is_detected(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
         position = feed.replica.position
@@ -303,7 +303,7 @@ async def test_a_slot_that_somebody_else_read_is_noticed(followed: Followed) -> 
             await feed.next()
 
 
-async def test_a_slot_in_use_is_left_alone(followed: Followed) -> None:
+async def test_a_slot_in_use_is_not_touched(followed: Followed) -> None:
     async with followed.following() as feed:
         await feed.load()
         followed.sql("INSERT INTO $t VALUES (3, 'three')")

@@ -114,7 +114,7 @@ async def test_values_of_all_types(followed: Followed, kinds: None) -> None:
         ("integer[]", "'{{1,2},{3,4}}'", r"column 'v': '\{\{1,2\},\{3,4\}\}' is not a list"),
     ],
 )
-async def test_a_value_that_arrow_has_not_is_named_with_its_remedy(
+async def test_errors_name_values_without_an_arrow_form_and_the_remedy(
     followed: Followed, kind: str, literal: str, said: str
 ) -> None:
     followed.sql(f"ALTER TABLE $t ADD v {kind}", f"UPDATE $t SET v = {literal} WHERE id = 2")
