@@ -117,10 +117,6 @@ class ExecutorActor:
         """See `Worker.put_back`."""
         return await self._do(self._worker.put_back(origin, table, spec, log))
 
-    async def forget(self, origin: str, table: TableName) -> None:
-        """See `Worker.forget`."""
-        self._loop.call_soon_threadsafe(self._worker.forget, origin, table)
-
     async def open(
         self, call: str, query_id: QueryId, statement: Statement, origin: str
     ) -> PackedPage:

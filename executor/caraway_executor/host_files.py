@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -16,7 +16,7 @@ from caraway_core import disks
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import CatalogVersion, TableName
 from caraway_core.protocols.fleet import OwnFile, TableCatalog
-from caraway_core.tables import FilesTable, TableSpec
+from caraway_core.tables import TableSpec
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _ARRIVING = ".arriving-"
@@ -87,10 +87,8 @@ class HostFiles:
             gone = [path for path in paths if places[path] is None]
             if gone:
                 failed[name] = _unreadable(next(f for f in catalog.files if f.path in gone))
-            elif isinstance(spec, FilesTable) and paths:
-                tables[name] = _moved(spec, {path: places[path] or path for path in paths})
             else:
-                tables[name] = spec
+                tables[name] = spec.moved({path: places[path] or path for path in paths})
         with self._lock:
             self._note(catalog)
             self._remove_unused()
@@ -154,16 +152,7 @@ def _write(path: Path, content: pa.Buffer) -> None:
 
 
 def _paths(spec: TableSpec) -> frozenset[str]:
-    scans = spec.scans if isinstance(spec, FilesTable) else ()
-    return frozenset(path for scan in scans for path in scan.paths if scan.store is None)
-
-
-def _moved(spec: FilesTable, places: Mapping[str, str]) -> FilesTable:
-    scans = (
-        replace(scan, paths=tuple(places.get(path, path) for path in scan.paths))
-        for scan in spec.scans
-    )
-    return replace(spec, scans=tuple(scans))
+    return frozenset(path for scan in spec.scans for path in scan.paths if scan.store is None)
 
 
 def _unreadable(file: OwnFile) -> str:

@@ -25,7 +25,7 @@ from caraway_core.protocols.dispatch import (
 from caraway_core.protocols.fleet import Pinned, Task, TaskTable
 from caraway_core.protocols.results import ResultStore
 from caraway_core.protocols.storing import StoreOrder
-from caraway_core.tables import MemoryTable, StoredTable
+from caraway_core.tables import StoredTable
 from caraway_engine.execution import processes
 from caraway_engine.execution.contexts import Pools, quoted
 from caraway_engine.execution.settings import EngineSettings
@@ -195,14 +195,14 @@ class LocalExecutor:
         chunks = (*spec.chunks, *(entry.chunk for entry in log))
         return await self._chunks.put_back(MissingChunks(table, spec, chunks))
 
-    def forget(self, table: TableName) -> None:
-        """Release a loaded version that no catalog names."""
-        with self._moving:
-            self._coming.pop(table, None)
-
     def _loaded(self) -> list[StoredVersion]:
         with self._moving:
             return list(self._coming.values())
+
+    @property
+    def memory_used_bytes(self) -> int:
+        """None outside of this process."""
+        return 0
 
     @property
     def holds(self) -> tuple[TableName, ...]:
@@ -351,7 +351,7 @@ class LocalExecutor:
     def is_in_memory(self, table: TableName) -> bool:
         """Return whether the rows of a table exist only in memory."""
         tables = self._session.snapshot.tables if self._session is not None else {}
-        return isinstance(tables.get(table), MemoryTable)
+        return table in tables and tables[table].first_rows is not None
 
     async def rows_of(self, table: TableName) -> pa.Table:
         """Return all rows of a table in memory."""

@@ -28,7 +28,7 @@ def collect(tallies: ExecutorTallies, active_tasks: int) -> Iterable[Metric]:
     """Return the metrics, read from the state."""
     failures = CounterMetricFamily(
         "background_failures",
-        "Failures of work that nobody waits for; the log has the causes.",
+        "Failures of background tasks; the log has their causes.",
         labels=("work",),
     )
     for kind, count in tasks.FAILURES.items():

@@ -37,7 +37,7 @@ class Stores:
             if (known := self._known(place)) is not None:
                 return known
             try:
-                kind = registry.load("result store", registry.RESULT_STORES, place.kind)
+                kind = registry.RESULT_STORES.load(place.kind)
                 store: ResultStore = kind.at(place)
             except ResultStoreError:
                 raise

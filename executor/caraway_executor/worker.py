@@ -120,10 +120,6 @@ class Worker:
         putting = self._catalogs.executor(origin).put_back(table, spec, log)
         return await self._work(new_query_id(), origin, putting)
 
-    def forget(self, origin: str, table: TableName) -> None:
-        """Release a loaded version that will not be used."""
-        self._catalogs.executor(origin).forget(table)
-
     async def probe(self) -> None:
         """Run a minimal statement over any installed catalog. Raises the same as `open`."""
         origin = next(iter(self._catalogs.versions), "")
@@ -181,11 +177,6 @@ class Worker:
     def drain(self) -> None:
         """Take no new work. Running work continues, and open results can be read to the end."""
         self._is_draining = True
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether nothing is running or open."""
-        return not self._running and not len(self._cursors)
 
     async def aclose(self) -> None:
         """Cancel all work, and release the catalogs."""

@@ -20,7 +20,7 @@ from caraway_core.errors import StateAwayError
 from caraway_scheduler.composition import app
 from caraway_scheduler.jobs.model import JobProgress
 from tests.client.runtime import Pauses
-from tests.kit.jobs import FakeDesk
+from tests.kit.jobs import FakeDesk, with_desk
 from tests.kit.listening import listening
 from tests.kit.runtime import running
 from tests.scheduler.api.queries.serving import SCHEMA, rows
@@ -45,8 +45,8 @@ class Served:
 
 @asynccontextmanager
 async def served(folder: Path) -> AsyncIterator[Served]:
-    async with running(folder, "") as runtime:
-        desk = runtime.services.jobs = FakeDesk()
+    desk = FakeDesk()
+    async with running(folder, "", altered=lambda made: with_desk(made, desk)) as runtime:
         async with listening(app.build_api(runtime.services)) as endpoint:
             yield Served(desk, endpoint)
     assert desk.open_reads == 0

@@ -1,4 +1,4 @@
-"""The datasets, the reference over each, and every runner over each."""
+"""Fixtures: the datasets, the reference over each, and every runner over each."""
 
 from collections.abc import Iterator
 
@@ -51,7 +51,7 @@ def small_reference(small: Dataset) -> Iterator[Runner]:
 
 @pytest.fixture(scope="module", params=PARAMS)
 def opening(request: pytest.FixtureRequest) -> Opening:
-    """How to open the runner that this module now runs over."""
+    """Return how to open the runner that this module uses now."""
     return RUNNERS[request.param]
 
 

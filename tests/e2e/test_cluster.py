@@ -1,4 +1,4 @@
-"""`caraway cluster` as a user runs it: a whole cluster on one machine."""
+"""`caraway cluster` as a user runs it: a complete cluster on one machine."""
 
 import contextlib
 import json
@@ -23,12 +23,12 @@ from tests.kit.ray_cluster import MARK, assert_nothing_left, marked
 PORTS = ["--http", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--flight", "127.0.0.1:0"]
 TIMEOUT_S = 300
 BUSY_S = 180
-"""How long a step may take on a machine that does much else."""
+"""The time limit of a step on a busy machine."""
 PASSWORD = uuid.uuid4().hex
 
 
 class Cluster:
-    """The commands, over one data directory."""
+    """The cluster commands, over one data directory."""
 
     def __init__(self, folder: Path) -> None:
         self.mark = uuid.uuid4().hex
@@ -58,7 +58,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """The address of the API. The command for it takes seconds on a machine that is busy."""
+        """Return the URL of the API. The command for it takes seconds on a busy machine."""
         found = ClusterFolder(self.folder).status()
         assert found is not None
         return f"http://{found.endpoints['http']}"
@@ -70,7 +70,7 @@ class Cluster:
         until(lambda: self.get(path).status_code == status, f"{path} is {status}", BUSY_S)
 
     def sql(self, sql: str) -> Any:
-        """Run a statement, again while the API says that it can be tried again."""
+        """Run a statement; retry while the API reports a retryable error."""
 
         def ask() -> httpx.Response | None:
             answer = httpx.post(f"{self.url}/v1/sql", content=sql, timeout=60)
@@ -83,7 +83,7 @@ class Cluster:
 
 @pytest.fixture
 def guarded() -> Iterator[str]:
-    """Start a Redis that asks for a password; gives its URL."""
+    """Start a Redis with a password; yields its URL."""
     with valkey.serving(tcp=True) as server:
         server.config(requirepass=PASSWORD)
         yield server.tcp_url.replace("://", f"://:{PASSWORD}@")
@@ -147,7 +147,7 @@ def test_commands_say_when_nothing_runs(tmp_path: Path) -> None:
         assert "caraway cluster up" in refused.stderr
 
 
-def test_manifest_that_is_wrong_starts_nothing(tmp_path: Path) -> None:
+def test_invalid_manifest_starts_nothing(tmp_path: Path) -> None:
     cluster = Cluster(tmp_path)
     cluster.manifest.write_text("kind: Nonsense\n")
     refused = cluster.up(1)

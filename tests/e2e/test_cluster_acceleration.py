@@ -1,4 +1,4 @@
-"""Accelerated datasets of a real cluster of two executors, while things happen to it."""
+"""Accelerated datasets of a real cluster of two executors, with faults."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ MIXTURE = "SELECT min(v) AS least, max(v) AS most, count(*) AS n, sum(id) AS s F
 
 
 class Accelerated:
-    """The cluster, and its one dataset: every row of a version has its number."""
+    """The cluster and its one dataset, in which every row has the number of its version."""
 
     def __init__(self, of: RayCluster, folder: Path) -> None:
         self.of = of
@@ -71,7 +71,7 @@ class Accelerated:
         until(lambda: len(load.answers) > count + more, "readers go on", BOUND_S)
 
     def check(self, load: Load) -> None:
-        """Each answer is of one version."""
+        """Check that each answer has rows of one version only."""
         failed = [each.error for each in load.answers if each.status != 200]
         assert not failed, failed[0]
         for each in load.answers:
@@ -144,7 +144,7 @@ def test_scheduler_killed_in_a_refresh(cluster: Accelerated) -> None:
     cluster.served = Served(f"http://{process.facts['http']}")
     cluster.served.until_ready(2)
     cluster.until_version(number - 1)
-    # The refresh may have come to its end before the kill, and be seen a moment later.
+    # The refresh may have finished before the kill, and become visible afterwards.
     rows = cluster.served.ask(MIXTURE).rows
     assert rows in (cluster.whole(number - 1), cluster.whole(number))
     now = cluster.number()

@@ -1,7 +1,7 @@
-"""Changes to a dataset of a real cluster of two executors, while things happen to it.
+"""Changes to a dataset of a real cluster of two executors, with faults.
 
-A producer sends transfers between accounts and sends again what was not answered, as producers do;
-readers add all accounts up, and find what was there at the start, whatever dies meanwhile.
+A producer sends transfers between accounts and repeats unanswered requests, as producers do.
+Readers sum up all accounts, and must find the initial total, whatever crashes meanwhile.
 """
 
 import os
@@ -43,7 +43,7 @@ WHOLE = [{"n": ACCOUNTS, "s": ACCOUNTS * FIRST}]
 
 
 class Producer:
-    """Knows what every account must hold, once a transfer was answered."""
+    """Sends transfers, and records what every account must have after each acknowledged one."""
 
     def __init__(self) -> None:
         self.served = Served("")
@@ -119,7 +119,7 @@ class Producer:
 
 
 class Changing:
-    """The cluster, its dataset, and who changes it."""
+    """The cluster, its dataset, and its producer."""
 
     def __init__(self, of: RayCluster, manifest: Path) -> None:
         self.of = of
@@ -136,7 +136,7 @@ class Changing:
         self.served.until_ready(2)
 
     def check(self) -> None:
-        """Every account holds what was answered last."""
+        """Check that every account has its last acknowledged value."""
         found = self.served.ask("SELECT id, v FROM accounts").rows
         assert {each["id"]: each["v"] for each in found} == self.producer.model
 

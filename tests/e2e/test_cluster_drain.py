@@ -1,4 +1,4 @@
-"""Draining executors of a real cluster: one scheduler is asked, all follow, no user sees it."""
+"""Draining executors of a real cluster: one scheduler is asked, all follow, users see nothing."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -23,7 +23,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultCluster]:
 
 
 class Operator:
-    """Asks a scheduler what operators ask."""
+    """Sends the requests of an operator to a scheduler."""
 
     def __init__(self, cluster: FaultCluster, scheduler: str) -> None:
         facts = cluster.of.schedulers[scheduler].facts
@@ -77,7 +77,7 @@ def test_executor_leaves_and_comes_back_under_load_and_no_query_fails(
     assert all(each.rows == cluster.facts.quick for each in load.answers)
 
 
-def test_every_scheduler_follows_and_one_that_starts_anew_knows(cluster: FaultCluster) -> None:
+def test_every_scheduler_follows_and_a_restarted_one_knows(cluster: FaultCluster) -> None:
     cluster.served.until_ready(2)
     second = cluster.serve("s2")
     second.until_ready(2)

@@ -1,4 +1,4 @@
-"""Asynchronous queries of a real cluster: two schedulers, two executors, state in a Valkey."""
+"""Asynchronous queries of a real cluster: two schedulers, two executors, and a Valkey."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.full, pytest.mark.timeout(900)]
 
 
 class Jobs:
-    """The routes of asynchronous queries of one scheduler."""
+    """The asynchronous query routes of one scheduler."""
 
     def __init__(self, served: Served) -> None:
         self._url = f"{served.url}/v1/queries"
@@ -171,7 +171,7 @@ def test_stopped_scheduler_cannot_overwrite(cluster: FaultCluster, both: tuple[J
     assert one.rows(query_id) == cluster.facts.long
 
 
-def test_interactive_queries_are_answered_beside_jobs(
+def test_interactive_queries_are_answered_during_jobs(
     cluster: FaultCluster, both: tuple[Jobs, Jobs]
 ) -> None:
     one, _ = both

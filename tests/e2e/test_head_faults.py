@@ -1,4 +1,4 @@
-"""What happens when a scheduler or the head of a real cluster dies; its state is in a Valkey."""
+"""Crashes of a scheduler or the head of a real cluster with its state in a Valkey."""
 
 import time
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def test_executors_wait_for_a_killed_scheduler_and_serve_the_next(cluster: Fault
           "what ran for the killed scheduler has ended", BOUND_S)  # fmt: skip
 
 
-def test_one_scheduler_of_two_goes_on_when_the_other_is_killed(cluster: FaultCluster) -> None:
+def test_one_scheduler_continues_when_the_other_is_killed(cluster: FaultCluster) -> None:
     second = cluster.serve("s2")
     second.until_ready(2)
     assert second.executors().keys() == cluster.served.executors().keys()

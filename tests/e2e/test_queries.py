@@ -1,4 +1,4 @@
-"""Asynchronous queries of the real command: every row of the error table, restarts, full disks."""
+"""Asynchronous queries of the real command: the error table, restarts and full disks."""
 
 import signal
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ runtime:
 """
 ROWS = 30_000
 NUMBERS = f"SELECT value AS n FROM generate_series(1, {ROWS})"
-# The engine stops it where it is cancelled; a join of all with all goes on until it is done.
+# The engine can cancel it, whereas a cross join runs until it ends.
 ENDLESS = "SELECT sum(value % 7) AS s FROM generate_series(1, 1000000000000000)"
 OVER = ("SUCCEEDED", "FAILED", "CANCELLED", "CLOSED")
 
@@ -71,7 +71,7 @@ def refused(got: httpx.Response, status: int, *words: str) -> None:
 
 @pytest.fixture
 def endless(caraway: Child) -> Iterator[str]:
-    """A job that runs until the test is over."""
+    """Yield a job that runs until the test ends."""
     query_id = submit(caraway, ENDLESS)
 
     def runs() -> bool:
@@ -140,7 +140,7 @@ def test_cancelled(caraway: Child) -> None:
 
 
 @pytest.mark.parametrize("path", ["", "/status", "/results", "/results/chunks/0"])
-def test_unknown_and_somebody_elses(caraway: Child, path: str) -> None:
+def test_unknown_and_of_another_principal(caraway: Child, path: str) -> None:
     query_id = submit(caraway, NUMBERS)
     ended(caraway, query_id)
     unknown = call(caraway, "GET", f"/01A1F-E3A-3B6-0{path}")
@@ -217,6 +217,11 @@ def test_idempotency_key(caraway: Child) -> None:
 
 def test_queue_is_bounded_and_interactive_queries_are_not(caraway: Child) -> None:
     jobs = [submit(caraway, ENDLESS, "bob") for _ in range(2)]
+
+    def are_running() -> bool:
+        return "query_jobs_running 2.0" in caraway.metrics.get("/metrics").text
+
+    until(are_running, "two jobs run")
     jobs += [submit(caraway, ENDLESS, "bob") for _ in range(5)]
     got = call(caraway, "POST", "", "bob", json={"sql": ENDLESS})
     refused(got, 429, "max_queued")
@@ -292,7 +297,7 @@ def test_killed_and_started_again_every_job_is_finished(tmp_path: Path) -> None:
         assert call(caraway, "POST", f"/{endless}/cancel").json()["status"] == "CANCELLED"
 
 
-def test_stopped_and_started_again_a_job_goes_on(tmp_path: Path) -> None:
+def test_stopped_and_started_again_a_job_continues(tmp_path: Path) -> None:
     path = manifest(tmp_path, MANIFEST + "  shutdown_timeout: 1s\n")
     with child(tmp_path, path) as caraway:
         endless = submit(caraway, ENDLESS)

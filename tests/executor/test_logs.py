@@ -15,8 +15,9 @@ from caraway_core.changes import Log, LogEntry, Op
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions import naming
+from caraway_core.pieces import StoredPiece
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.protocols.fleet import Piece, Share
+from caraway_core.protocols.fleet import Share
 from caraway_core.tables import Keys, LookupColumns, StoredTable, TableSpec
 from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
 from caraway_executor.chunks import KeptChunks
@@ -169,7 +170,7 @@ async def test_tasks_read_shares_and_whole_tables_where_the_log_says(tmp_path: P
         logs = {spec.key: log[:count]}
         total = 0
         for held in (names[:3], names[3:4], names[4:]):
-            share = Share(T, tuple(Piece(name, 0, 1, 1) for name in held))
+            share = Share(T, tuple(StoredPiece(name) for name in held))
             run = task("SELECT sum(k) AS k FROM t", SCHEMAS, shares=[share])
             stream = await local.run(replace(run, logs=logs), ())
             total += sum([batch.column(0)[0].as_py() async for batch in stream])
@@ -187,9 +188,9 @@ async def test_pieces_are_buckets_also_without_rows(tmp_path: Path) -> None:
     pieces = local.session.pieces(T)
     assert pieces is not None
 
-    assert [each.path for each in pieces] == [naming.name_of([n]) for n in range(4)]
+    assert [each.name for each in pieces] == [naming.name_of([n]) for n in range(4)]
     assert sum(each.size_bytes for each in pieces) == spec.chunks[0].size_bytes
-    rows = [await local.load(T, spec, (), [each.path]) for each in pieces]
+    rows = [await local.load(T, spec, (), [each.name]) for each in pieces]
     assert sorted(rows) == [0, 0, 0, 1]
 
 

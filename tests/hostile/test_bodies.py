@@ -1,4 +1,4 @@
-"""Hostile bodies of change events: they are refused, or they are rows."""
+"""Hostile bodies of change events are rejected, or become rows."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -48,7 +48,7 @@ def sent(url: str, body: bytes) -> httpx.Response:
 
 
 @pytest.mark.parametrize("name", BODIES)
-def test_a_body_hurts_only_itself(served: Served, name: str) -> None:
+def test_a_body_harms_only_itself(served: Served, name: str) -> None:
     running = served.up()
     url = f"http://{running.addresses['http']}"
     event = json.dumps(_EVENT).encode()

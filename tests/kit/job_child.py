@@ -28,6 +28,7 @@ from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.jobs.model import JobRequest
 from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
+from caraway_scheduler.jobs.owners import JobOwner
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from tests.kit.engine import snapshot
@@ -53,7 +54,7 @@ async def _serve(url: str, root: Path, scheduler_id: str, harm: str) -> None:
     await dispatch.install(snapshot({}))
     jobs = await open_jobs(
         store,
-        scheduler_id,
+        JobOwner.beginning(scheduler_id),
         ResultPlace("file", str(root)),
         JobSettings(2, 100, 3600.0),
         dispatch,

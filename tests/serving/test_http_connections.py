@@ -43,7 +43,7 @@ async def served(
 
 
 async def answer(port: int, *pieces: bytes) -> bytes:
-    """Send the pieces and return all that comes until the server closes."""
+    """Send the pieces and return everything until the server closes."""
     async with asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:
@@ -103,7 +103,7 @@ async def test_endless_head_is_431() -> None:
         assert got.startswith(b"HTTP/1.1 431")
 
 
-async def test_rest_of_an_unread_body_has_its_time() -> None:
+async def test_rest_of_an_unread_body_has_a_time_limit() -> None:
     async with served(SHORT_S) as (_, port):
         head = b"POST /unread HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n"
         assert (await answer(port, head, b"xxx")).startswith(b"HTTP/1.1 200")
@@ -148,11 +148,11 @@ async def test_a_server_that_drains_closes_kept_connections_and_takes_one_reques
 
         assert await reader.read() == b""
         writer.close()
-        # The server closes, though the client would keep it.
+        # The server closes the connection, although the client would keep it.
         assert b"connection: close" in await answer(port, WHOLE)
 
 
-async def test_a_request_under_way_is_answered_while_the_server_drains() -> None:
+async def test_a_running_request_is_answered_while_the_server_drains() -> None:
     async with served(LONG_S) as (server, port), asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\n\r\na")

@@ -138,5 +138,5 @@ def _joined(endpoints: dict[str, str]) -> str:
 
 
 def _command(name: str) -> Callable[..., Any]:
-    found: Callable[..., Any] = registry.load("command", registry.COMMANDS, name)
+    found: Callable[..., Any] = registry.COMMANDS.load(name)
     return found

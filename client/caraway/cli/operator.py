@@ -58,7 +58,5 @@ def operator(
         identity=identity,
         log_format=log_format,
     )
-    start: Callable[[OperatorOptions], int] = registry.load(
-        "command", registry.COMMANDS, "operator"
-    )
+    start: Callable[[OperatorOptions], int] = registry.COMMANDS.load("operator")
     raise typer.Exit(start(options))

@@ -87,7 +87,7 @@ def head(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[HeadOptions], int] = registry.load("command", registry.COMMANDS, "head")
+    start: Callable[[HeadOptions], int] = registry.COMMANDS.load("head")
     raise typer.Exit(start(options))
 
 
@@ -147,9 +147,7 @@ def executor(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[ExecutorOptions], int] = registry.load(
-        "command", registry.COMMANDS, "executor"
-    )
+    start: Callable[[ExecutorOptions], int] = registry.COMMANDS.load("executor")
     raise typer.Exit(start(options))
 
 
@@ -182,9 +180,7 @@ def scheduler(
         scheduler_id=scheduler_id,
         state=state,
     )
-    start: Callable[[RunOptions, SchedulerOptions], int] = registry.load(
-        "command", registry.COMMANDS, "scheduler"
-    )
+    start: Callable[[RunOptions, SchedulerOptions], int] = registry.COMMANDS.load("scheduler")
     raise typer.Exit(start(options, joining))
 
 

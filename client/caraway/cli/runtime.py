@@ -13,11 +13,11 @@ from caraway_core.settings import RunOptions
 @with_run_options(".caraway")
 def run(options: RunOptions) -> None:
     """Start the runtime that MANIFEST describes and serve until Ctrl-C."""
-    start: Callable[[RunOptions], int] = registry.load("command", registry.COMMANDS, "run")
+    start: Callable[[RunOptions], int] = registry.COMMANDS.load("run")
     raise typer.Exit(start(options))
 
 
 def validate(manifest: Manifest = Path(".")) -> None:
     """Check MANIFEST without starting anything and list all its problems."""
-    check: Callable[[Path], int] = registry.load("command", registry.COMMANDS, "validate")
+    check: Callable[[Path], int] = registry.COMMANDS.load("validate")
     raise typer.Exit(check(manifest))

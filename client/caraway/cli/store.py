@@ -67,5 +67,5 @@ def store(
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[StoreOptions], int] = registry.load("command", registry.COMMANDS, "store")
+    start: Callable[[StoreOptions], int] = registry.COMMANDS.load("store")
     raise typer.Exit(start(options))

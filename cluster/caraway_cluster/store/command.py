@@ -1,24 +1,20 @@
 """`caraway store`: runs the chunk store until a signal stops it."""
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import socket
-from collections.abc import Iterator
-
-import uvicorn
 
 from caraway_cluster.store.application import StoreApplication
 from caraway_cluster.store.chunk_folder import ChunkFolder
 from caraway_core import logs, ray_nodes, ready_pipe
 from caraway_core.errors import CarawayError
-from caraway_core.settings import Address, StoreOptions
+from caraway_core.settings import StoreOptions
+from caraway_serving import listeners
+from caraway_serving.listeners import HttpServer
 
 logger = logging.getLogger(__name__)
-_BACKLOG = 1024
-_KEEP_ALIVE_S = 75
 _GRACE_S = 30
 
 
@@ -31,7 +27,7 @@ def run(options: StoreOptions) -> int:
     token = ray_nodes.read_token(options.token_file)
     logs.configure(options.log_format)
     chunks = _open_folder(options)
-    with _listen(options.listen) as listener:
+    with listeners.bind(options.listen, "--listen") as listener:
         application = StoreApplication(
             chunks, token, options.most_bytes, has_metrics=options.has_metrics
         )
@@ -58,68 +54,22 @@ def _open_folder(options: StoreOptions) -> ChunkFolder:
 async def _serve(
     application: StoreApplication, listener: socket.socket, options: StoreOptions
 ) -> None:
-    config = uvicorn.Config(
-        application,
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        limit_concurrency=options.most_connections,
-        timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_GRACE_S,
-    )
-    server = _Server(config, listener, options)
+    server = HttpServer(application, most_connections=options.most_connections, grace_s=_GRACE_S)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
+        # A second signal ends what is under way.
+        loop.add_signal_handler(number, lambda: server.stop(now=server.should_exit))
     try:
-        await server.serve(sockets=[listener])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(server.serve(sockets=[listener]))
+            group.create_task(_announce(server, listener, options))
     finally:
         application.close()
     logger.info("store stopped")
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server without its own signal handlers that reports when it has started."""
-
-    def __init__(
-        self, config: uvicorn.Config, listener: socket.socket, options: StoreOptions
-    ) -> None:
-        super().__init__(config)
-        self._listener = listener
-        self._options = options
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        address = Address(*self._listener.getsockname()[:2])
-        logger.info("store is up", extra={"address": str(address), "dir": self._options.folder})
-        ready_pipe.write(self._options.ready_fd, {"store": address})
-
-    def stop(self) -> None:
-        """Finish running requests and exit; a second call aborts them."""
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-
-def _listen(address: Address) -> socket.socket:
-    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((address.host, address.port))
-        listener.listen(_BACKLOG)
-    except OSError as exc:
-        listener.close()
-        raise CarawayError(
-            f"cannot listen on {address}: {exc.strerror}; choose another address with "
-            "--listen HOST:PORT"
-        ) from exc
-    return listener
+async def _announce(server: HttpServer, listener: socket.socket, options: StoreOptions) -> None:
+    await server.is_up.wait()
+    address = listeners.bound_address(listener)
+    logger.info("store is up", extra={"address": str(address), "dir": options.folder})
+    ready_pipe.write(options.ready_fd, {"store": address})

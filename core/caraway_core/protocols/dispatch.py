@@ -168,6 +168,16 @@ class Executor(Protocol):
         """The facts of every view in the snapshot that new statements see."""
         ...
 
+    @property
+    def holds(self) -> tuple[TableName, ...]:
+        """The accelerated datasets of which there are rows in memory."""
+        ...
+
+    @property
+    def memory_used_bytes(self) -> int:
+        """The memory of engine processes; this process counts its own."""
+        ...
+
     async def execute(self, query_id: QueryId, statement: Statement) -> BatchStream:
         """Plan the statement and start it.
 

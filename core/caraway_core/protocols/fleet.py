@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.pieces import Piece
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 
-PROTOCOL_VERSION = 6
+PROTOCOL_VERSION = 7
 """Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
 """The time limit for an executor's heartbeat response."""
@@ -108,20 +109,6 @@ class Input:
     name: str
     schema: pa.Schema
     parts: tuple[ExchangePart, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes `start` to `end` of a file of a table; `path` is the engine's name of the file.
-
-    `size_bytes` is the file size at listing. A task fails if its executor finds another size,
-    because the other shares were computed for the listed file.
-    """
-
-    path: str
-    start: int
-    end: int
-    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def read(answer: RemoteAnswer) -> RemoteRows:
 def reader(name: str) -> RemoteReader:
     """Return the reader of a kind of table. One reader serves the process and keeps connections."""
     if name not in _readers:
-        made = registry.load("remote reader", registry.REMOTE_READERS, name)
+        made = registry.REMOTE_READERS.load(name)
         _readers.setdefault(name, made())
     return _readers[name]
 

@@ -37,6 +37,6 @@ def _partitions(spec: TableSpec | None, reads: tuple[Facts, ...] | None) -> str:
     """Describe how many partitions of a table are read, or return "" if it has none."""
     if not pruning.is_cut(spec):
         return ""
-    names = [each.path for each in dealing.pieces(spec)]
+    names = [each.name for each in dealing.pieces(spec)]
     wanted = pruning.kept(spec, reads, names) if reads is not None else names
     return f": {len(wanted)} of {len(names)} partitions"

@@ -39,8 +39,8 @@ class CatalogFacts:
 
     def looked_up(self, session: Session, lookup: PointLookup, workers: Workers) -> LookedUp | None:
         """Return the executor that has all rows of a lookup, or None if no single one has."""
-        spec = session.snapshot.tables[lookup.table]
-        assert isinstance(spec, StoredTable)
+        spec = session.snapshot.tables[lookup.table].version
+        assert spec is not None
         if not workers.executors:
             return None
         if workers.policy.is_small_table(sum(each.size_bytes for each in spec.chunks)):
@@ -75,5 +75,7 @@ def _unparted(
     return frozenset(
         name
         for name, spec in tables.items()
-        if isinstance(spec, StoredTable) and spec.key in logged and entries.buckets(spec) is None
+        if (version := spec.version) is not None
+        and version.key in logged
+        and entries.buckets(version) is None
     )

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from caraway_core.errors import InvalidQueryError, NotDistributableError, OutOfMemoryQueryError
 from caraway_core.ids import CatalogVersion
 from caraway_core.sqltext import explained
-from caraway_core.tables import MemoryTable
+from caraway_core.tables import TableSpec
 from caraway_engine.routing import explaining, sharing_out
 from caraway_engine.routing.decisions import (
     Decision,
@@ -146,7 +146,7 @@ class Router:
         specs = session.snapshot.tables
         if analysis.reads_system or not analysis.tables:
             return Here(analysis.tables)
-        if any(isinstance(specs.get(table), MemoryTable) for table in analysis.tables):
+        if any(_is_in_memory(specs.get(table)) for table in analysis.tables):
             return Whole(analysis.tables, analysis.written, analysis.objection, is_at_owner=True)
         if not question.workers.executors:
             return NoneReady()
@@ -213,6 +213,10 @@ class Router:
 
 def _whole(analysis: Analysis, objection: str | None = None) -> Whole:
     return Whole(analysis.tables, analysis.written, objection or analysis.objection)
+
+
+def _is_in_memory(spec: TableSpec | None) -> bool:
+    return spec is not None and spec.first_rows is not None
 
 
 def _is_staged(graph: StageGraph) -> bool:

@@ -10,14 +10,14 @@ from urllib.parse import parse_qsl
 
 from datafusion import SessionContext, object_store
 
-from caraway_core.tables import FilesTable, StoreSpec
+from caraway_core.tables import StoreSpec, TableSpec
 
 _KEPT = 256
 _made: OrderedDict[str, Any] = OrderedDict()
 _lock = Lock()
 
 
-def register(context: SessionContext, spec: FilesTable) -> None:
+def register(context: SessionContext, spec: TableSpec) -> None:
     """Register the stores of a table in a context; every context that runs queries needs them."""
     for store in {scan.store.alias: scan.store for scan in spec.scans if scan.store}.values():
         context.register_object_store(f"{store.kind}://", _made_once(store), host=store.alias)

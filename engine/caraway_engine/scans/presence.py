@@ -13,7 +13,7 @@ from datafusion import ExecutionPlan
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.tables import FilesTable, TableSpec
+from caraway_core.tables import TableSpec
 
 _NOTHING = "EmptyExec"
 
@@ -32,7 +32,7 @@ def single_files(names: Iterable[TableName], tables: Mapping[TableName, TableSpe
     remote: set[TableName] = set()
     for table in names:
         spec = tables.get(table)
-        for scan in spec.scans if isinstance(spec, FilesTable) else ():
+        for scan in spec.scans if spec is not None else ():
             paths = [path for path in scan.paths if not path.endswith("/")]
             if scan.store is None:
                 local.update((path, table) for path in paths)

@@ -12,7 +12,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.ids import TableName
 from caraway_core.partitions import matching
 from caraway_core.partitions.keys import BucketKey
-from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.remote import unfolding
 from caraway_engine.rows import coercion
 from caraway_engine.sharing import pruning
@@ -93,7 +93,7 @@ def _tables(
     if not facts.is_complete:
         return frozenset(specs)
     written = {facts.write.table} if facts.write else set()
-    files = {name for name in facts.aliases if isinstance(specs.get(name), FilesTable)}
+    files = {name for name in facts.aliases if name in specs and specs[name].scans}
     return ((scans | written) & specs.keys()) | files
 
 
@@ -110,12 +110,13 @@ def _cut(
         return None, f"it cannot be expressed in Substrait ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
     plan.ParseFromString(encoded)
-    if any(isinstance(specs.get(name), RemoteTable) for name in scans):
+    read = [specs[name] for name in scans & specs.keys()]
+    if any(spec.is_external for spec in read):
         # The engine cannot apply a constant filter inside the read of a remote table.
         # Move filters out of the reads.
         root = plan.relations[0].root
         root.input.CopyFrom(unfolding.unfolded(root.input))
-        if any(isinstance(specs.get(name), FilesTable) for name in scans):
+        if any(spec.scans for spec in read):
             return None, "it reads remote tables and files together"
     objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
     return (None, objection) if objection else (plan, None)
@@ -125,17 +126,9 @@ def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
     for rel in walk(plan.relations[0].root.input):
         if kind(rel) == "read":
             name = table_name(rel)
-            if not _is_shareable(specs.get(name)):
+            if name not in specs or not specs[name].is_shareable:
                 return f"table '{name}' cannot be divided among executors"
     return None
-
-
-def _is_shareable(spec: TableSpec | None) -> bool:
-    if isinstance(spec, FilesTable):
-        return len(spec.scans) == 1
-    if isinstance(spec, RemoteTable):
-        return len(spec.splits) > 1
-    return isinstance(spec, StoredTable)
 
 
 def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mapping[TableName, int]:
@@ -153,8 +146,7 @@ def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mappin
 
 
 def _paths(spec: TableSpec) -> frozenset[str]:
-    scans = spec.scans if isinstance(spec, FilesTable) else ()
-    return frozenset(path for scan in scans for path in scan.paths)
+    return frozenset(path for scan in spec.scans for path in scan.paths)
 
 
 def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
@@ -174,36 +166,22 @@ def facts(
     """Return the table facts for the stage planner. Tables in `whole` are never divided."""
     return {
         name: TableFacts(
-            _size(spec),
+            spec.size_bytes,
             len(spec.schema),
-            _is_divisible(spec) and name not in whole,
-            isinstance(spec, StoredTable),
+            spec.is_divisible and name not in whole,
+            spec.version is not None,
             _buckets(spec),
         )
         for name, spec in specs.items()
-        if isinstance(spec, FilesTable | RemoteTable | StoredTable)
+        if spec.query is None and spec.first_rows is None
     }
 
 
-def _buckets(spec: FilesTable | RemoteTable | StoredTable) -> Buckets | None:
-    if not isinstance(spec, StoredTable):
+def _buckets(spec: TableSpec) -> Buckets | None:
+    version = spec.version
+    group = matching.colocation(version.cut, spec.schema) if version is not None else None
+    if version is None or group is None:
         return None
-    group = matching.colocation(spec.cut, spec.schema)
-    if group is None:
-        return None
-    (term,) = spec.cut.terms
+    (term,) = version.cut.terms
     assert isinstance(term, BucketKey)
     return Buckets(group, spec.schema.get_field_index(term.column))
-
-
-def _size(spec: FilesTable | RemoteTable | StoredTable) -> int:
-    if isinstance(spec, RemoteTable):
-        return spec.size_bytes
-    parts = spec.scans if isinstance(spec, FilesTable) else spec.chunks
-    return sum(each.size_bytes for each in parts)
-
-
-def _is_divisible(spec: FilesTable | RemoteTable | StoredTable) -> bool:
-    if isinstance(spec, RemoteTable):
-        return len(spec.splits) > 1
-    return len(spec.scans) == 1 if isinstance(spec, FilesTable) else len(spec.chunks) > 1

@@ -92,9 +92,9 @@ class Lookups:
 
     def __init__(self, tables: Mapping[TableName, TableSpec], probe: Probe) -> None:
         self._tables = {
-            name: spec
+            name: version
             for name, spec in tables.items()
-            if isinstance(spec, StoredTable) and spec.keys is not None
+            if (version := spec.version) is not None and version.keys is not None
         }
         self._probe = probe
         self._known: OrderedDict[str, LookupShape | None] = OrderedDict()

@@ -12,14 +12,7 @@ from caraway_core.errors import CarawayError, InvalidQueryError, QueryError, Tab
 from caraway_core.ids import TableName
 from caraway_core.manifest.names import SOURCE_SCHEMA
 from caraway_core.protocols.dispatch import CatalogSnapshot
-from caraway_core.tables import (
-    FilesTable,
-    MemoryTable,
-    RemoteTable,
-    StoredTable,
-    TableSpec,
-    ViewTable,
-)
+from caraway_core.tables import TableSpec
 from caraway_engine import known_faults, stored
 from caraway_engine.errors import failures
 from caraway_engine.execution import contexts
@@ -27,6 +20,7 @@ from caraway_engine.execution.contexts import CATALOG, PUBLIC, Contexts, Pools
 from caraway_engine.execution.settings import EngineSettings
 from caraway_engine.rows.held import Chunks, NoChunks
 from caraway_engine.scans import object_stores, presence, tables
+from caraway_engine.scans.readers import files
 from caraway_engine.sessions.versions import DatasetVersions
 from caraway_engine.stages import fragments
 from caraway_engine.stages.inputs import INPUT_SCHEMA
@@ -65,7 +59,7 @@ class Registered:
             PUBLIC: TableSchema(),
             SOURCE_SCHEMA: viewing.SourceSchema(),
         }
-        self._stores: dict[str, FilesTable] = {}
+        self._stores: dict[str, TableSpec] = {}
         """One table for each object store, from which the store's settings are taken."""
         self.unmeasured = _unmeasured(snapshot.tables)
         self._null_safe: set[TableName] = set()
@@ -95,15 +89,15 @@ class Registered:
         self.versions.add(changed, [*known, *versions])
         for context in self.contexts:
             self._add_schemas(context)
-            for files in self._stores.values():
-                object_stores.register(context, files)
-        views: dict[TableName, ViewTable] = {}
+            for spec in self._stores.values():
+                object_stores.register(context, spec)
+        views: dict[TableName, str] = {}
         kept = [each.installed for each in previous]
         for name, spec in changed.items():
-            if isinstance(spec, ViewTable):
-                views[name] = spec
+            if spec.query is not None:
+                views[name] = spec.query
                 continue
-            if isinstance(spec, StoredTable):
+            if spec.version is not None:
                 self._register(name, spec, self.versions.by_name[name].table)
                 continue
             try:
@@ -125,7 +119,7 @@ class Registered:
         }
         touched = changed.keys() | (before.keys() - specs.keys())
         has_other_views = any(
-            isinstance(each.get(name), ViewTable) for name in touched for each in (specs, before)
+            _is_view(each.get(name)) for name in touched for each in (specs, before)
         )
         for name, (_, reads) in base.views.items():
             # A view's plan has the expansion of the views that it reads, but not their names.
@@ -172,7 +166,7 @@ class Registered:
     def reads_remote(self, facts: PlanFacts) -> bool:
         """Return whether a plan reads remote tables, directly or through views."""
         tables = self.snapshot.tables
-        return any(isinstance(tables.get(name), RemoteTable) for name in self._reads(facts))
+        return any(is_external(tables.get(name)) for name in self._reads(facts))
 
     def files(self, facts: PlanFacts) -> presence.SingleFiles:
         """Return the files that must exist for a plan, including those read through views."""
@@ -236,13 +230,12 @@ class Registered:
     def _add_table(
         self,
         name: TableName,
-        spec: FilesTable | MemoryTable | RemoteTable,
+        spec: TableSpec,
         kept: Iterable[tuple[TableSpec, Table]],
     ) -> None:
-        if isinstance(spec, FilesTable):
-            self._stores.update((scan.store.alias, spec) for scan in spec.scans if scan.store)
-            for context in self.contexts:
-                object_stores.register(context, spec)
+        self._stores.update((scan.store.alias, spec) for scan in spec.scans if scan.store)
+        for context in self.contexts:
+            object_stores.register(context, spec)
         # Compare by value: a spec from another process is a new object each time.
         same = next((table for made_of, table in kept if made_of == spec), None)
         self._register(name, spec, tables.build_table(spec) if same is None else same)
@@ -265,15 +258,15 @@ class Registered:
         self._schema(schema).register_table(bare, table)
         self.installed[name] = (spec, table)
 
-    def _add_views(self, views: Mapping[TableName, ViewTable], note: Note) -> dict[TableName, str]:
+    def _add_views(self, views: Mapping[TableName, str], note: Note) -> dict[TableName, str]:
         """Plan views that may read other views; repeat until no more can be planned."""
         waiting = dict(views)
         while waiting:
             failed: dict[TableName, str] = {}
-            for name, view in waiting.items():
+            for name, query in waiting.items():
                 note(name)
                 try:
-                    self._add_view(name, view)
+                    self._add_view(name, query)
                 except QueryError as exc:
                     failed[name] = exc.message
                     if isinstance(exc, TableNotFoundError):
@@ -285,15 +278,15 @@ class Registered:
             waiting = {name: waiting[name] for name in failed}
         return {}
 
-    def _add_view(self, name: TableName, view: ViewTable) -> None:
+    def _add_view(self, name: TableName, query: str) -> None:
         try:
-            size = bounds.measured(view.sql, views=self.sizes)
+            size = bounds.measured(query, views=self.sizes)
             context = self.contexts.main
             null_safe = self.relations().null_safe
             with viewing.without_sources():
                 framed = known_faults.planned(
                     context,
-                    view.sql,
+                    query,
                     lambda text: context.sql(text, options=READ_ONLY),
                     relations=known_faults.Relations(null_safe=null_safe),
                     is_view=True,
@@ -304,14 +297,23 @@ class Registered:
                 raise InvalidQueryError(
                     f"view '{name}' reads a runtime table; only statements may, views may not"
                 )
-            if known_faults.is_null_safe(view.sql, null_safe):
+            if known_faults.is_null_safe(query, null_safe):
                 self._null_safe.add(name)
-            self._register(name, view, dataframe.into_view())
+            self._register(name, self.snapshot.tables[name], dataframe.into_view())
             self.sizes.add(name, size)
             self._view_reads[name] = self._reads(facts)
             self.views[name] = framed.sql, self._view_reads[name]
         except BaseException as exc:
             raise self.translate(exc, planning=True) from exc
+
+
+def is_external(spec: TableSpec | None) -> bool:
+    """Tell if a table's rows come from a reader that the engine may wait for."""
+    return spec is not None and spec.is_external
+
+
+def _is_view(spec: TableSpec | None) -> bool:
+    return spec is not None and spec.query is not None
 
 
 def ignore(_view: TableName | None) -> None:
@@ -320,6 +322,6 @@ def ignore(_view: TableName | None) -> None:
 
 def _unmeasured(specs: Mapping[TableName, TableSpec]) -> frozenset[str]:
     """Return tables whose statistics may be wrong, and all views, as they may read such tables."""
-    wrong = [name for name, spec in specs.items() if tables.is_measured_wrongly(spec)]
-    views = [name for name, spec in specs.items() if isinstance(spec, ViewTable)]
+    wrong = [name for name, spec in specs.items() if files.is_measured_wrongly(spec)]
+    views = [name for name, spec in specs.items() if _is_view(spec)]
     return frozenset(name.rpartition(".")[2] for name in (*wrong, *views)) if wrong else frozenset()

@@ -85,7 +85,7 @@ class Session:
         """
         return self._begin(self._tasks.startable(task, inputs))
 
-    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
+    def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
         """List the files that a table is read from now, or return None if it cannot be shared.
 
         Raises:

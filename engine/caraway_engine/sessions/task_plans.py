@@ -12,12 +12,11 @@ from datafusion.catalog import Table
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
-from caraway_core.tables import FilesTable, RemoteTable
 from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
 from caraway_engine.sessions.plans import Startable, StatementPlan
-from caraway_engine.sessions.registered import Registered
+from caraway_engine.sessions.registered import Registered, is_external
 from caraway_engine.sharing import shares, sharing, whole_files
 from caraway_engine.stages import fragments
 from caraway_engine.statements import plan_facts
@@ -36,7 +35,7 @@ class TaskPlanner:
         self._inputs = registered.inputs
         self._whole_files = whole_files.WholeFiles()
 
-    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
+    def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
         """List the files that a table is read from now, or return None if it cannot be shared.
 
         Raises:
@@ -47,10 +46,12 @@ class TaskPlanner:
         if table in self._versions:
             return self._versions.by_name[table].pieces()
         spec, made = self._registered.installed[table]
-        if isinstance(spec, RemoteTable):
-            parts = [shares.ListedFile(e.name, e.size_bytes, False) for e in spec.splits]
-            return tuple(parts) or None
-        if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
+        if spec.splits:
+            return tuple(
+                shares.ListedPiece(each.name, each.size_bytes, False, split=each)
+                for each in spec.splits
+            )
+        if len(spec.scans) != 1 or made.kind == "view":
             return None
         try:
             planning = self._contexts.unmeasured[self._contexts.main]
@@ -78,7 +79,7 @@ class TaskPlanner:
         found = self._versions.narrowed(task)
         task, held = found.task, dict(found.tables)
         tables = self._registered.snapshot.tables
-        task, remote = self._without_remote(task)
+        task, remote = self._without_splits(task)
         held = {**held, **remote}
         narrowed = self._whole_files.narrowed(task.plan, task.shares, tables)
         fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
@@ -111,14 +112,14 @@ class TaskPlanner:
         )
         return Startable(plan, schema, start, None if is_product else again)
 
-    def _without_remote(self, task: Task) -> tuple[Task, Mapping[str, Table]]:
+    def _without_splits(self, task: Task) -> tuple[Task, Mapping[str, Table]]:
         """Make a fragment read the task's splits, and return the task without those shares.
 
         Raises:
             ExecutionError: the fragment does not read one of the tables.
         """
         tables = self._registered.snapshot.tables
-        remote = [each for each in task.shares if isinstance(tables.get(each.table), RemoteTable)]
+        remote = [each for each in task.shares if is_external(tables.get(each.table))]
         if not remote:
             return task, {}
         narrowed = self._whole_files.narrowed(task.plan, remote, tables)

@@ -8,7 +8,7 @@ from datafusion.catalog import Table
 from caraway_core.changes import Logs
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task
-from caraway_core.tables import StoredTable, TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine import stored
 from caraway_engine.rows import entries
 from caraway_engine.rows.held import Chunks
@@ -49,10 +49,10 @@ class DatasetVersions:
     def add(self, specs: Mapping[TableName, TableSpec], known: Sequence[StoredVersion]) -> None:
         """Assign a version to each accelerated dataset: an existing equal one, or a new one."""
         for name, spec in specs.items():
-            if isinstance(spec, StoredTable):
+            if (version := spec.version) is not None:
                 # Compare by value: a spec from another process is a new object.
-                same = next((each for each in known if each.spec == spec), None)
-                self.by_name[name] = same or StoredVersion(name, spec, self._partitions)
+                same = next((each for each in known if each.spec == version), None)
+                self.by_name[name] = same or StoredVersion(name, version, self._partitions)
 
     def views(self, tables: Iterable[TableName], logs: Logs) -> Views:
         """Return a view at the end of its log for each of the tables that has a log."""
@@ -110,7 +110,7 @@ class DatasetVersions:
         views = self.views(self.by_name, task.logs)
         shared = {
             share.table: (views.get(share.table) or self.by_name[share.table]).share(
-                tuple(piece.path for piece in share.pieces), self._chunks
+                tuple(piece.name for piece in share.pieces), self._chunks
             )
             for share in task.shares
             if share.table in self

@@ -13,7 +13,7 @@ from caraway_core.changes import EXISTS, OLD_KEY
 from caraway_core.errors import InvalidQueryError, MovedOnError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import DELETE, INSERT, UPDATE, Statement, TableWrite
-from caraway_core.tables import FilesTable, StoredTable, TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.execution import contexts
 from caraway_engine.stages.inputs import INPUT_SCHEMA
 from caraway_engine.statements import plan_facts, plan_nodes, subplans
@@ -102,14 +102,12 @@ def check(
     if write is None or facts.operation is not Operation.WRITE or write.table not in specs:
         return
     spec = specs.get(targets.get(write.table, write.table))
-    if write.name == INSERT or isinstance(spec, StoredTable):
+    if write.name == INSERT or (spec is not None and spec.version is not None):
         return
     check_name(write)
-    if isinstance(spec, FilesTable):
+    if spec is not None and spec.why_unchangeable:
         raise InvalidQueryError(
-            f"{write.name} of dataset '{write.table}' is not supported: its rows are in files; "
-            "rewrite the files, or keep rows that change in a dataset `from: cdc:...` with a "
-            "`primary_key`"
+            f"{write.name} of dataset '{write.table}' is not supported: {spec.why_unchangeable}"
         )
     # The engine would apply the conditions of the subquery to the table.
     if facts.has_subquery:
@@ -162,10 +160,10 @@ def changes(
     write = plan_facts.of(dataframe.logical_plan()).write
     assert write is not None
     check_name(write)
-    spec = specs.get(write.table)
-    if not isinstance(spec, StoredTable) or spec.key not in statement.logs:
+    version = specs[write.table].version if write.table in specs else None
+    if version is None or version.key not in statement.logs:
         raise MovedOnError(f"dataset '{write.table}' was reloaded; run the statement again")
-    primary = spec.keys.primary if spec.keys else ()
+    primary = version.keys.primary if version.keys else ()
     if not primary and write.name != INSERT:
         raise InvalidQueryError(
             f"{write.name} of dataset '{write.table}' needs a key that identifies its rows; "

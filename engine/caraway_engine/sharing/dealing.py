@@ -8,18 +8,18 @@ from collections.abc import Mapping, Sequence
 
 from caraway_core.ids import ExecutorId
 from caraway_core.partitions import matching
-from caraway_core.protocols.fleet import Piece
+from caraway_core.pieces import Piece
 from caraway_core.protocols.results import ChunkInfo
 from caraway_core.tables import StoredTable, TableSpec
 from caraway_engine.rows import entries
 from caraway_engine.sharing import shares
-from caraway_engine.sharing.shares import ListedFile
+from caraway_engine.sharing.shares import ListedPiece
 
 
-def pieces(spec: StoredTable) -> tuple[ListedFile, ...]:
+def pieces(spec: StoredTable) -> tuple[ListedPiece, ...]:
     """List the pieces of a version: its partitions, or its chunks if it is not partitioned."""
     return tuple(
-        ListedFile(
+        ListedPiece(
             name,
             sum(each.size_bytes for each in chunks),
             is_splittable=False,
@@ -41,7 +41,7 @@ def by_name(spec: StoredTable) -> dict[str, tuple[ChunkInfo, ...]]:
 
 
 def dealt(
-    spec: TableSpec | None, files: tuple[ListedFile, ...], owners: tuple[str, ...]
+    spec: TableSpec | None, files: tuple[ListedPiece, ...], owners: tuple[str, ...]
 ) -> tuple[tuple[Piece, ...], ...]:
     """Assign all pieces of a table to its owners."""
     return shares.deal(files, owners, _buckets(spec, files))
@@ -54,23 +54,24 @@ def holders(
     found = pieces(spec)
     names = tuple(map(str, owners))
     if not names:
-        return {each.path: () for each in found}
+        return {each.name: () for each in found}
     count = _buckets(spec, found)
     if count is not None:
         ranks = shares.ranked(count, names, replicas)
         return {
-            each.path: tuple(owners[number] for number in ranks[bucket])
+            each.name: tuple(owners[number] for number in ranks[bucket])
             for bucket, each in enumerate(found)
         }
     cut = shares.place(found, names)
     return {
-        piece.path: (owner,) for owner, share in zip(owners, cut, strict=True) for piece in share
+        piece.name: (owner,) for owner, share in zip(owners, cut, strict=True) for piece in share
     }
 
 
-def _buckets(spec: TableSpec | None, files: Sequence[ListedFile]) -> int | None:
+def _buckets(spec: TableSpec | None, files: Sequence[ListedPiece]) -> int | None:
     """Return the number of buckets if the table is placed by bucket alone, else None."""
-    if not isinstance(spec, StoredTable) or matching.colocation(spec.cut, spec.schema) is None:
+    version = spec.version if spec is not None else None
+    if version is None or matching.colocation(version.cut, version.schema) is None:
         return None
     return len(files)
 

@@ -6,7 +6,7 @@ The messages are DataFusion's `PhysicalPlanNode` and `FileScanExecConf` (datafus
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from caraway_core.protocols.fleet import Piece
+from caraway_core.pieces import FileRange
 from caraway_engine.sharing import shares
 from caraway_engine.statements import wire
 
@@ -90,7 +90,7 @@ def read(message: bytes) -> Leaf:
     )
 
 
-def restricted(leaf: Leaf, pieces: Mapping[str, Sequence[Piece]]) -> bytes:
+def restricted(leaf: Leaf, pieces: Mapping[str, Sequence[FileRange]]) -> bytes:
     """Serialize the scan so that it reads only the pieces, in as many partitions as before.
 
     Raises:
@@ -124,7 +124,7 @@ def _file(message: bytes, store: str) -> ReadFile:
 
 
 def _intersected(
-    group: Sequence[ReadFile], pieces: Mapping[str, Sequence[Piece]]
+    group: Sequence[ReadFile], pieces: Mapping[str, Sequence[FileRange]]
 ) -> list[ReadFile]:
     found = []
     for file in group:
@@ -144,13 +144,14 @@ def _dealt(files: Sequence[ReadFile], leaf: Leaf) -> list[list[ReadFile]]:
     total = sum(file.end - file.start for file in files)
     can_split = leaf.is_splittable and total > _SMALL_BYTES
     listed = [
-        shares.ListedFile(f"{index:09}", file.end - file.start, can_split)
+        shares.ListedPiece(f"{index:09}", file.end - file.start, can_split)
         for index, file in enumerate(files)
     ]
     groups = []
     for share in shares.cut(listed, len(leaf.groups)):
         group = []
         for piece in share:
+            assert isinstance(piece, FileRange)
             file = files[int(piece.path)]
             group.append(_ranged(file, file.start + piece.start, file.start + piece.end))
         groups.append(group)

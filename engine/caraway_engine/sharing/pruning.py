@@ -57,9 +57,9 @@ def kept(spec: StoredTable, reads: Sequence[Facts], names: Iterable[str]) -> fro
 
 def pruned(spec: StoredTable, reads: Sequence[Facts], share: Share) -> Share:
     """Remove the partitions from a share that no read needs."""
-    names = [piece.path for piece in share.pieces]
+    names = [piece.name for piece in share.pieces]
     wanted = kept(spec, reads, names)
-    return replace(share, pieces=tuple(each for each in share.pieces if each.path in wanted))
+    return replace(share, pieces=tuple(each for each in share.pieces if each.name in wanted))
 
 
 def is_cut(spec: TableSpec | None) -> TypeGuard[StoredTable]:
@@ -67,14 +67,15 @@ def is_cut(spec: TableSpec | None) -> TypeGuard[StoredTable]:
 
     False if the row that wins for a duplicate key may be in another partition.
     """
-    if not isinstance(spec, StoredTable) or not spec.cut.terms:
+    version = spec.version if spec is not None else None
+    if version is None or not version.cut.terms:
         return False
-    keys = spec.keys
+    keys = version.keys
     if keys is None or not keys.primary or keys.twice in ("refuse", "same"):
         return True
     return all(
         not isinstance(term, ByExpression) and term.column in keys.primary
-        for term in spec.cut.terms
+        for term in version.cut.terms
     )
 
 

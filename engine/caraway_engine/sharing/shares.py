@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 
-from caraway_core.protocols.fleet import Piece
+from caraway_core.pieces import FileRange, Piece, SplitPiece, StoredPiece
+from caraway_core.tables import TableSplit
 
 _NEARLY_EVEN = 1.2
 """Files are split only if the largest share exceeds the mean by more than this factor."""
@@ -19,21 +20,22 @@ _AT_HOME = 2**64
 
 
 @dataclass(frozen=True, slots=True)
-class ListedFile:
+class ListedPiece:
     """A file that a table is read from; `is_splittable` says whether tasks can read ranges of it.
 
     If `is_kept`, executors keep what they read of it in memory. `home` is the executor that made
     it.
     """
 
-    path: str
+    name: str
     size_bytes: int
     is_splittable: bool
     is_kept: bool = False
     home: str = ""
+    split: TableSplit | None = None
 
 
-def cut(files: Sequence[ListedFile], count: int) -> tuple[tuple[Piece, ...], ...]:
+def cut(files: Sequence[ListedPiece], count: int) -> tuple[tuple[Piece, ...], ...]:
     """Divide the bytes of the files into `count` shares of similar size.
 
     Whole files are assigned if that is nearly even, because they are cheaper to read. Otherwise the
@@ -49,19 +51,19 @@ def cut(files: Sequence[ListedFile], count: int) -> tuple[tuple[Piece, ...], ...
 
 
 @lru_cache(maxsize=_KEPT_DEALS)
-def place(files: tuple[ListedFile, ...], owners: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
+def place(files: tuple[ListedPiece, ...], owners: tuple[str, ...]) -> tuple[tuple[Piece, ...], ...]:
     """Assign whole files to owners so that each file keeps its owner, as far as the load allows.
 
     A file goes to the executor that made it, or else to its owner by rendezvous hashing. When an
     owner joins or leaves, other owners change only by its part. A full owner passes files on to the
     next in rank. No share exceeds the mean by more than one file.
     """
-    shares: list[list[ListedFile]] = [[] for _ in owners]
+    shares: list[list[ListedPiece]] = [[] for _ in owners]
     rooms = [sum(file.size_bytes for file in files) / len(owners) * _LOAD_BOUND] * len(owners)
-    ranked = [(_ranks(file.path, owners, file.home), file) for file in files]
+    ranked = [(_ranks(file.name, owners, file.home), file) for file in files]
     turned_away = []
     # Strongest preference first, so that the files turned away lose least by moving.
-    for ranks, file in sorted(ranked, key=lambda each: (-each[0][0][0], each[1].path)):
+    for ranks, file in sorted(ranked, key=lambda each: (-each[0][0][0], each[1].name)):
         best = ranks[0][1]
         if rooms[best] < file.size_bytes:
             turned_away.append((ranks, file))
@@ -168,7 +170,7 @@ def _by_score(count: int, owners: Sequence[str]) -> tuple[int, ...]:
 
 
 def deal(
-    files: tuple[ListedFile, ...], owners: tuple[str, ...], buckets: int | None = None
+    files: tuple[ListedPiece, ...], owners: tuple[str, ...], buckets: int | None = None
 ) -> tuple[tuple[Piece, ...], ...]:
     """Divide the files or pieces of a table into a share for each owner.
 
@@ -196,22 +198,22 @@ def _score(path: str, owner: str) -> int:
     return int.from_bytes(blake2b(f"{owner}/{path}".encode(), digest_size=8).digest())
 
 
-def _dealt(files: Sequence[ListedFile], count: int) -> tuple[list[list[Piece]], list[int]]:
+def _dealt(files: Sequence[ListedPiece], count: int) -> tuple[list[list[Piece]], list[int]]:
     """Assign whole files, largest first, each to the smallest share."""
     shares: list[list[Piece]] = [[] for _ in range(count)]
     sizes = [0] * count
-    for file in sorted(files, key=lambda each: (-each.size_bytes, each.path)):
+    for file in sorted(files, key=lambda each: (-each.size_bytes, each.name)):
         least = min(range(count), key=sizes.__getitem__)
         shares[least].append(piece(file, 0, file.size_bytes))
         sizes[least] += file.size_bytes
     return shares, sizes
 
 
-def fill(files: Sequence[ListedFile], shares: list[list[Piece]], sizes: Sequence[int]) -> None:
+def fill(files: Sequence[ListedPiece], shares: list[list[Piece]], sizes: Sequence[int]) -> None:
     """Assign splittable files so that all shares reach about the same size."""
     rooms = _rooms(sizes, sum(file.size_bytes for file in files))
     number = 0
-    for file in sorted(files, key=lambda each: each.path):
+    for file in sorted(files, key=lambda each: each.name):
         start = 0
         while start < file.size_bytes:
             while rooms[number] == 0:
@@ -222,9 +224,13 @@ def fill(files: Sequence[ListedFile], shares: list[list[Piece]], sizes: Sequence
             start = end
 
 
-def piece(file: ListedFile, start: int, end: int) -> Piece:
-    """Return the piece of a file between two byte offsets."""
-    return Piece(file.path, start, end, file.size_bytes)
+def piece(file: ListedPiece, start: int, end: int) -> Piece:
+    """Return the piece that a share has of a file, or of what cannot be divided."""
+    if file.is_kept:
+        return StoredPiece(file.name, file.size_bytes)
+    if file.split is not None:
+        return SplitPiece(file.split)
+    return FileRange(file.name, start, end, file.size_bytes)
 
 
 def _rooms(sizes: Sequence[int], total: int) -> list[int]:

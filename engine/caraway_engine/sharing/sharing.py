@@ -15,11 +15,12 @@ from datafusion import ExecutionPlan, SessionContext
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import FileScan, FilesTable, TableSpec
+from caraway_core.pieces import FileRange
+from caraway_core.protocols.fleet import Share
+from caraway_core.tables import TableSpec
 from caraway_engine.sharing import file_leaves
 from caraway_engine.sharing.file_leaves import Leaf
-from caraway_engine.sharing.shares import ListedFile
+from caraway_engine.sharing.shares import ListedPiece
 from caraway_engine.statements import wire
 
 _COALESCE = 13
@@ -40,9 +41,8 @@ class Root:
 
 def roots(spec: TableSpec) -> tuple[Root, ...]:
     """Return the locations of a table's files, as the engine names them."""
-    scans: Sequence[FileScan] = spec.scans if isinstance(spec, FilesTable) else ()
     return tuple(
-        Root(path if scan.store else _LOCAL + path) for scan in scans for path in scan.paths
+        Root(path if scan.store else _LOCAL + path) for scan in spec.scans for path in scan.paths
     )
 
 
@@ -66,15 +66,15 @@ def file_leaves_of(plan: ExecutionPlan) -> Iterator[Leaf]:
         yield file_leaves.read(plan.to_bytes())
 
 
-def listed(plan: ExecutionPlan, spec: FilesTable) -> tuple[ListedFile, ...] | None:
+def listed(plan: ExecutionPlan, spec: TableSpec) -> tuple[ListedPiece, ...] | None:
     """List the files that a plan reads of one table, or None if some are outside its locations."""
-    found: dict[str, ListedFile] = {}
+    found: dict[str, ListedPiece] = {}
     for leaf in file_leaves_of(plan):
         if not all(any(root.holds(path) for root in roots(spec)) for path in leaf.paths):
             return None
         for file in chain.from_iterable(leaf.groups):
             can_split = leaf.format == "parquet"
-            found[file.path] = ListedFile(file.path, file.size_bytes, can_split)
+            found[file.path] = ListedPiece(file.path, file.size_bytes, can_split)
     return tuple(found.values())
 
 
@@ -94,10 +94,10 @@ class Sharing:
         reads: Mapping[TableName, int],
         tables: Mapping[TableName, TableSpec],
     ) -> None:
-        self._pieces: dict[TableName, dict[str, list[Piece]]] = {}
+        self._pieces: dict[TableName, dict[str, list[FileRange]]] = {}
         for share in shares:
             by_path = self._pieces.setdefault(share.table, {})
-            for piece in share.pieces:
+            for piece in _ranges(share):
                 by_path.setdefault(piece.path, []).append(piece)
         self._expected = {name: reads.get(name, 0) for name in self._pieces}
         self._tables = tables
@@ -168,5 +168,15 @@ class Sharing:
         raise ValueError(f"files such as '{min(leaf.paths, default='')}' {what}")
 
 
+def _ranges(share: Share) -> tuple[FileRange, ...]:
+    found = tuple(piece for piece in share.pieces if isinstance(piece, FileRange))
+    if len(found) < len(share.pieces):
+        raise ExecutionError(
+            f"a share of dataset '{share.table}' is not one of files; this is a fault of the "
+            "planner: please report it"
+        )
+    return found
+
+
 def _is_partitioned(spec: TableSpec) -> bool:
-    return isinstance(spec, FilesTable) and any(scan.partition_columns for scan in spec.scans)
+    return any(scan.partition_columns for scan in spec.scans)

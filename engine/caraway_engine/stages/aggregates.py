@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 from substrait.algebra_pb2 import AggregateFunction, AggregateRel, Expression, Rel
 from substrait.type_pb2 import Type
 
@@ -115,8 +114,3 @@ def _quotient(
         return functions.call("divide", total, cast(count, divisor))
     divisor.fp64.nullability = Type.NULLABILITY_NULLABLE
     return functions.call("divide", cast(total, divisor), cast(count, divisor))
-
-
-def is_averaged_exactly(types: pa.Schema) -> bool:
-    """Return whether averages over columns of these types can be merged exactly."""
-    return not any(pa.types.is_decimal256(each.type) for each in types)

@@ -14,7 +14,7 @@ from caraway_core.ids import TableName
 from caraway_core.tables import StoredTable
 from caraway_engine.rows.held import Chunks
 from caraway_engine.sharing import dealing
-from caraway_engine.sharing.shares import ListedFile
+from caraway_engine.sharing.shares import ListedPiece
 from caraway_engine.stored.content import Clock, Content
 from caraway_engine.stored.views import VersionView
 from caraway_engine.stored.wanted import MissingChunks
@@ -125,7 +125,7 @@ class StoredVersion:
             finally:
                 self.content.merging.release()
 
-    def pieces(self) -> tuple[ListedFile, ...]:
+    def pieces(self) -> tuple[ListedPiece, ...]:
         """List the pieces that can be divided among executors."""
         return dealing.pieces(self.spec)
 

@@ -15,15 +15,15 @@ class KeptRows:
         self.writes = 0
         self._kept: dict[TableName, tuple[TableSpec, MemoryTable]] = {}
 
-    def keep(self, table: TableName, origin: MemoryTable, rows: pa.Table) -> None:
+    def keep(self, table: TableName, origin: TableSpec, rows: pa.Table) -> None:
         """Replace all rows of a table, whose initial spec is `origin`."""
         self._kept[table] = origin, MemoryTable(origin.schema, rows.cast(origin.schema))
         self.writes += 1
 
-    def of(self, table: TableName, origin: MemoryTable) -> MemoryTable:
+    def of(self, table: TableName, origin: TableSpec) -> TableSpec:
         """Return the table whose initial spec is `origin`, with its current rows."""
-        began, now = self._kept.get(table, (None, origin))
-        return now if began is origin else origin
+        began, now = self._kept.get(table, (None, None))
+        return now if now is not None and began is origin else origin
 
 
 class GivenRows:
@@ -31,7 +31,7 @@ class GivenRows:
 
     def __init__(self, kept: KeptRows) -> None:
         self._kept = kept
-        self._given: dict[TableName, tuple[MemoryTable, MemoryTable]] = {}
+        self._given: dict[TableName, tuple[TableSpec, TableSpec]] = {}
         """For each table, its initial spec and the spec that the process was given."""
         self._writes = kept.writes
         """The number of writes that the process knows."""
@@ -41,9 +41,9 @@ class GivenRows:
         """Whether the process knows every write."""
         return self._writes == self._kept.writes
 
-    def give(self, tables: Mapping[TableName, TableSpec]) -> Mapping[TableName, MemoryTable]:
+    def give(self, tables: Mapping[TableName, TableSpec]) -> Mapping[TableName, TableSpec]:
         """Return the tables in memory among `tables`, as the process should have them."""
-        origins = {name: spec for name, spec in tables.items() if isinstance(spec, MemoryTable)}
+        origins = {name: spec for name, spec in tables.items() if spec.first_rows is not None}
         for name, origin in origins.items():
             began, _ = self._given.get(name, (None, None))
             # The process already has its own writes, which changed the rows it was given.

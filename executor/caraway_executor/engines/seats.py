@@ -12,7 +12,7 @@ from caraway_core.backoff import Cooldown, Delays
 from caraway_core.errors import UnavailableError
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import CatalogSnapshot, ViewFacts
-from caraway_core.tables import TableSpec, ViewTable
+from caraway_core.tables import TableSpec
 from caraway_executor.engines.causes import Cause, EngineLostError, NotBegunError
 from caraway_executor.engines.kept_rows import GivenRows, KeptRows
 from caraway_executor.engines.messages import EngineOptions
@@ -292,7 +292,7 @@ class Seat:
         spec = catalog.tables.get(name) if name is not None else None
         if self._process is process:
             self._process = None
-        if name is None or not isinstance(spec, ViewTable):
+        if name is None or spec is None or spec.query is None:
             return
         message = f"view '{name}' cannot be used: {lost.told(wrote=False).message}"
         logger.error(

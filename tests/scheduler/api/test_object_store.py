@@ -55,7 +55,7 @@ async def test_folder_on_s3_is_served_and_its_secret_stays_secret(
         assert SECRET not in mistake.text
 
 
-async def test_single_object_that_is_gone_is_an_error_and_not_an_empty_table(
+async def test_missing_object_is_an_error_and_not_an_empty_table(
     tmp_path: Path, s3_server: S3Server
 ) -> None:
     s3_server.bucket("lake-gone")
@@ -150,11 +150,11 @@ async def test_versions_of_accelerated_datasets_are_kept_on_s3(
             assert await eventually(sum_of, "the rows are read") == 4950
             listed = await runtime.api.get("/v1/datasets/numbers/acceleration")
             assert SECRET not in listed.text
-        # The second time it is reopened without its source.
+        # The second time it is opened without its source.
         (tmp_path / "numbers.parquet").unlink(missing_ok=True)
 
 
-async def test_runtimes_that_share_a_place_leave_each_other_alone(tmp_path: Path) -> None:
+async def test_runtimes_that_share_a_location_do_not_interfere(tmp_path: Path) -> None:
     manifest = f"runtime: {{scheduler: {{state_location: '{tmp_path}/shared'}}}}\n"
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -164,7 +164,7 @@ async def test_runtimes_that_share_a_place_leave_each_other_alone(tmp_path: Path
         told = (await one.api.get(f"{path}/status?wait=60")).json()
         assert told["status"] == "SUCCEEDED"
         async with running(tmp_path / "two", manifest) as two:
-            works = two.services.job_works
+            works = two.services.jobs
             assert works is not None
             await works.sweeper.remove_orphans()
         assert (await one.api.get(f"{path}/results")).json()["data_array"] == [{"a": 1}]

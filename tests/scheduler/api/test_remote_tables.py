@@ -1,4 +1,4 @@
-"""Datasets over tables of a real PostgreSQL, as clients see them."""
+"""Datasets over tables of a real PostgreSQL, from the view of clients."""
 
 import asyncio
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ async def test_table_is_read_and_grouped_there(postgres: Server, tmp_path: Path)
             "GROUP BY g ORDER BY g LIMIT 1"
         )
         assert (await runtime.sql(sql)).json() == [{"g": 0, "n": 2, "s": 30}]
-        # Nothing of it is kept.
+        # Nothing of it is stored.
         postgres.execute("INSERT INTO t VALUES (0, 0)")
         try:
             answer = await runtime.sql(sql, **{"cache-control": "no-cache"})
@@ -85,7 +85,7 @@ async def test_table_is_loaded_by_refreshes(postgres: Server, tmp_path: Path) ->
             postgres.execute("DELETE FROM t WHERE id = 0")
 
 
-async def test_database_that_does_not_answer_delays_nobody_else(
+async def test_unresponsive_database_delays_no_other_dataset(
     postgres: Server, tmp_path: Path
 ) -> None:
     memory = {"from": "memory:m", "name": "m", "params": {"data": '[{"k": 1}, {"k": 2}]'}}

@@ -1,4 +1,4 @@
-"""A table that is not there yet is to be asked for again; one that nobody knows is not."""
+"""A table that is still loading gives a retryable error; an unknown one does not."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ datasets:
 
 @contextmanager
 def held(monkeypatch: pytest.MonkeyPatch, name: str = "slow") -> Iterator[threading.Event]:
-    """Hold a source up until the event is set."""
+    """Block a source until the event is set."""
     resolve, may_go = LocalFiles.resolve, threading.Event()
 
     def waits(self: LocalFiles, request: SourceRequest) -> Any:

@@ -1,4 +1,4 @@
-"""Asking how statements run: nothing stays behind, however they end."""
+"""The planner client: plans are released however statements end."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The reader of an answer gets every exception of its parts."""
+"""The reader of a merged stream receives every exception of its parts."""
 
 import asyncio
 from collections.abc import AsyncIterator

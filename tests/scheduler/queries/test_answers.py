@@ -14,7 +14,7 @@ BATCH = pa.record_batch({"a": [1, 2]})
 
 
 class Stream:
-    """One batch, then nothing for ever; tells when the wait for more is given up."""
+    """Yields one batch and then blocks; records when the wait for more is abandoned."""
 
     schema = BATCH.schema
     reads_only_catalog = True
@@ -39,7 +39,7 @@ def query() -> ActiveQuery:
     return ActiveQuery(new_query_id(), "http", "SELECT 1", PUBLIC, 0)
 
 
-async def test_cancel_while_the_end_is_awaited_leaves_no_fetch_behind() -> None:
+async def test_cancel_while_waiting_for_the_end_leaves_no_fetch() -> None:
     stream, running = Stream(), query()
     rows = LiveRows(stream, running, lambda *_: None)
 

@@ -1,8 +1,9 @@
-"""The routes of operators, over a fleet that a test moves."""
+"""The internal routes, over a fleet that the test controls."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -42,12 +43,12 @@ async def operated(
     async with cluster(folder, monkeypatch, fleet, clock) as (runtime, membership):
         await membership.install(TableCatalog(CatalogVersion(1), "here", {}))
         await settled(membership, **dict.fromkeys(fleet.executors, "ready"))
-        runtime.services.operating = Operating(membership, TOKEN)
-        transport = httpx.ASGITransport(app.build_metrics(runtime.services))
+        services = replace(runtime.services, operating=Operating(membership, TOKEN))
+        transport = httpx.ASGITransport(app.build_metrics(services))
         async with httpx.AsyncClient(
             transport=transport, base_url="http://metrics.test", headers=SIGNED
         ) as operator:
-            yield runtime, membership, operator
+            yield replace(runtime, services=services), membership, operator
 
 
 async def test_executor_drains_and_is_wanted_again(
@@ -82,7 +83,7 @@ async def test_executor_drains_and_is_wanted_again(
         assert (await runtime.api.get("/v1/ready?min_ready_executors=2")).status_code == 200
 
 
-async def test_load_tells_what_waits_and_how_full_executors_are(
+async def test_load_reports_waiting_work_and_executor_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = FakeFleet("a")
@@ -103,7 +104,7 @@ async def test_load_tells_what_waits_and_how_full_executors_are(
         }
 
 
-async def test_the_token_of_an_operator_never_travels(
+async def test_the_token_of_an_operator_is_never_sent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (runtime, members, _):
@@ -135,7 +136,7 @@ async def test_the_token_of_an_operator_never_travels(
     [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer é"},
      {"Authorization": f"Basic {TOKEN}"}, {"X-API-Key": TOKEN}, {"Authorization": "Bearer "}],
 )  # fmt: skip
-async def test_nobody_comes_in_without_the_token(
+async def test_requests_without_the_token_are_rejected(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     headers: dict[str, str],
@@ -152,7 +153,7 @@ async def test_nobody_comes_in_without_the_token(
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_unknown_executor_is_told(
+async def test_unknown_executor_is_404(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     async with operated(tmp_path, monkeypatch, FakeFleet("a"), Clock()) as (_, _, operator):

@@ -1,4 +1,4 @@
-"""Every row of the error table."""
+"""Every row of the error table of `/v1/queries`."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ RESULTS, CHUNK = "/results", "/results/chunks/0"
 
 
 async def refused(server: Serving, tail: str, status: int, **headers: str) -> dict[str, Any]:
-    """The body of an error, which is JSON."""
+    """Return the body of an error, which is JSON."""
     response = await server.get(tail, **headers)
     assert response.status_code == status, response.text
     document = response.json()
@@ -73,7 +73,7 @@ async def test_an_unknown_query(tmp_path: Path, job_id: str) -> None:
         assert (await server.post(f"/{job_id}/cancel")).status_code == 404
 
 
-async def test_a_query_of_somebody_else_is_unknown(tmp_path: Path) -> None:
+async def test_a_query_of_another_principal_is_unknown(tmp_path: Path) -> None:
     async with serving(tmp_path, KEYS) as server:
         job = await server.submit(**{"x-api-key": "reader"})
         server.desk.succeed(job, SCHEMA, rows(0, 1))
@@ -130,7 +130,7 @@ async def test_a_wrong_parameter(tmp_path: Path) -> None:
         (errors.ExecutionError("broken"), 500, None),
     ],
 )
-async def test_what_the_desk_cannot_do(
+async def test_errors_of_the_job_service(
     tmp_path: Path, failure: errors.CarawayError, status: int, retry_after: str | None
 ) -> None:
     async with serving(tmp_path) as server:
@@ -146,20 +146,6 @@ async def test_what_the_desk_cannot_do(
             assert response.status_code == status
             assert response.json() == {"error": outcomes.words(failure)}
             assert response.headers.get("retry-after") == retry_after
-
-
-async def test_a_runtime_that_still_starts(tmp_path: Path) -> None:
-    async with serving(tmp_path) as server:
-        server.services.jobs = None
-        for response in (
-            await server.post(json={"sql": "SELECT 1"}),
-            await server.get(),
-            await server.get("/1/results"),
-            await server.post("/1/cancel"),
-        ):
-            assert response.status_code == 503
-            assert "still initializing" in response.json()["error"]
-            assert response.headers["retry-after"]
 
 
 async def test_a_wrong_method_is_json_too(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The caller gets every exception of a call in a thread."""
+"""The caller receives every exception of a call in a thread."""
 
 import asyncio
 
