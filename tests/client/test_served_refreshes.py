@@ -81,7 +81,7 @@ async def test_a_failed_refresh_has_a_reason_and_the_next_one_recovers(
         first = await server.ask(refreshed)
         (tmp_path / "orders.parquet").write_bytes(b"broken")
         for _ in range(2):
-            with pytest.raises(RefreshError, match="is damaged, or is no parquet file"):
+            with pytest.raises(RefreshError, match="is damaged or is not a parquet file"):
                 await server.ask(refreshed)
         assert (await server.ask(lambda c: c.acceleration("orders")))["version"]["rows"] == 10
         write(tmp_path, 20)
