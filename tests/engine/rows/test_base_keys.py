@@ -60,10 +60,10 @@ def test_of_rows_with_other_values_the_named_one_counts(twice: Any, lost: list[i
 
 
 def test_rows_that_may_not_be_there_twice_end_the_load() -> None:
-    with pytest.raises(ExecutionError, match=r"'sales.t': primary key \(k, s\) = 1, 'a' is there "
-                                             r"twice in the rows"):  # fmt: skip
+    with pytest.raises(ExecutionError, match=r"'sales.t': primary key \(k, s\) = 1, 'a' is "
+                                             r"duplicated in the loaded rows"):  # fmt: skip
         losers(pieces([A, B], [A]), "refuse")
-    with pytest.raises(ExecutionError, match="twice with other values in the rows"):
+    with pytest.raises(ExecutionError, match="duplicated with other values in the loaded rows"):
         losers(pieces([A, B], [(1, "a", 9.0)]), "same")
 
 
@@ -95,7 +95,7 @@ def test_one_row_of_each_key_is_left(chunks: list[list[Row]]) -> None:
 def test_a_key_with_null_is_refused() -> None:
     held = pieces([A], [(2, None, 1.0)])
     base_keys.check_not_null(T, ["k"], held)
-    with pytest.raises(ExecutionError, match="column 's' of its primary key holds NULL"):
+    with pytest.raises(ExecutionError, match="column 's' of its primary key contains NULL"):
         base_keys.check_not_null(T, ["k", "s"], held)
 
 
@@ -103,7 +103,7 @@ def test_an_index_that_is_unique_refuses_equal_values_but_not_null() -> None:
     null = (None, "a", 1.0)
     held = pieces([A, B, null], [null, (2, "a", 1.0)])
     base_keys.check_unique(T, ["k", "s"], index(held, "k", "s"), held)
-    with pytest.raises(ExecutionError, match=r"\(k\) = 1 is there twice .* says `unique`"):
+    with pytest.raises(ExecutionError, match=r"\(k\) = 1 is duplicated .* is `unique`"):
         base_keys.check_unique(T, ["k"], index(held, "k"), held)
 
 

@@ -84,7 +84,7 @@ def test_other_types_are_refused_and_other_names_are_not() -> None:
     renamed = batch.rename_columns([f"c{n}" for n in range(batch.num_columns)])
     assert entries.read(T, KEYED, [batch, renamed]).rows.to_pylist() == [row(), row()]
     wide = log_schema(SCHEMA.set(2, pa.field("v", pa.float32())))
-    with pytest.raises(ExecutionError, match="columns are of other types"):
+    with pytest.raises(ExecutionError, match="column types differ"):
         entries.read(T, KEYED, [batch, pa.RecordBatch.from_pylist([], schema=wide)])
 
 

@@ -55,5 +55,5 @@ def test_new_rows_that_are_like_no_living_one_are_taken(case: dict[str, Any]) ->
     ],
 )
 def test_new_rows_that_are_like_a_living_one_are_refused(case: dict[str, Any]) -> None:
-    with pytest.raises(DuplicateError, match=r"\(k, s\) = 1, 'a' would be there twice"):
+    with pytest.raises(DuplicateError, match=r"\(k, s\) = 1, 'a' would be duplicated"):
         check(**case)

@@ -11,7 +11,7 @@ from datafusion import ExecutionPlan, SessionConfig, SessionContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from caraway_core.protocols.fleet import Piece
+from caraway_core.pieces import FileRange
 from caraway_engine.sharing import file_leaves
 from caraway_engine.sharing.file_leaves import Leaf, ReadFile
 from caraway_engine.statements import wire
@@ -38,8 +38,8 @@ def ranges(leaf: Leaf) -> list[list[tuple[str, int, int]]]:
     return [[(each.path, each.start, each.end) for each in group] for group in leaf.groups]
 
 
-def piece(path: str, start: int, end: int, size: int) -> Piece:
-    return Piece(STORE + path, start, end, size)
+def piece(path: str, start: int, end: int, size: int) -> FileRange:
+    return FileRange(STORE + path, start, end, size)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_a_restricted_scan_reads_each_row_of_its_pieces_once(folder: Path) -> No
     whole = {each.path: each.size_bytes for group in leaf.groups for each in group}
     one, two = (
         {
-            path: [Piece(path, start, end, size)]
+            path: [FileRange(path, start, end, size)]
             for path, size in whole.items()
             for start, end in [bounds(size)]
         }
@@ -101,7 +101,7 @@ def test_a_restricted_scan_reads_each_row_of_its_pieces_once(folder: Path) -> No
     assert sorted(found[0] + found[1]) == list(range(3 * COUNT))
     assert found[0] and found[1]
     assert rows(made, file_leaves.restricted(leaf, {})) == []
-    last = {path: [Piece(path, 0, size, size)] for path, size in whole.items() if "50%" in path}
+    last = {path: [FileRange(path, 0, size, size)] for path, size in whole.items() if "50%" in path}
     assert rows(made, file_leaves.restricted(leaf, last)) == list(range(2 * COUNT, 3 * COUNT))
 
 

@@ -101,7 +101,7 @@ def test_a_part_of_a_message_is_read_within_its_bounds() -> None:
     (field, last) = wire.fields(outer)
     assert [f.tag for f in wire.fields(outer, field.inside, field.end)] == [1, 2]
     assert last.number == 1
-    with pytest.raises(ValueError, match="longer than what it is in"):
+    with pytest.raises(ValueError, match="longer than its message"):
         list(wire.fields(outer, field.inside, field.end - 1))
 
 
@@ -146,7 +146,7 @@ def test_the_whole_message_can_be_replaced() -> None:
 @pytest.mark.parametrize(
     ("outer", "inner", "message"),
     [
-        (wire.message(1, b"abc"), b"zzz", "not inside of the other"),
+        (wire.message(1, b"abc"), b"zzz", "not inside the other"),
         # The same bytes, but not as a field: across two of them.
         (wire.message(1, b"ab") + wire.message(1, b"cd"), b"b\x0a\x02c", "not a field of the"),
         # Within a number.
