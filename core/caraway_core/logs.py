@@ -14,8 +14,15 @@ trace_id: ContextVar[str] = ContextVar("trace_id", default="")
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
 _COMPONENTS = (
-    *("caraway_core", "caraway_executor", "caraway_cluster", "caraway_scheduler"),
+    "caraway",
+    "caraway_cluster",
+    "caraway_core",
+    "caraway_engine",
+    "caraway_executor",
     "caraway_operator",
+    "caraway_plugins",
+    "caraway_scheduler",
+    "caraway_serving",
 )
 _TOLD = ("ASGI callable returned without completing", "Exception in ASGI application")
 _LEVELS = {"info": logging.INFO, "verbose": logging.DEBUG, "very_verbose": logging.DEBUG}

@@ -30,7 +30,7 @@ class Certificate:
             raise ManifestError([self._problem(exc)]) from exc
 
     def pem_files(self) -> tuple[bytes, bytes]:
-        """Return certificate and key as they stand, for a server that cannot take a context."""
+        """Return the current certificate and key, for a server that cannot use a context."""
         return self.certificate_file.read_bytes(), self.key_file.read_bytes()
 
     def reload_if_changed(self) -> bool:
@@ -39,7 +39,7 @@ class Certificate:
             modified = self._modified()
             if modified == self._seen:
                 return False
-            # A fresh context first: a bad pair must not leave this one half loaded.
+            # Load into a new context first, so that a bad pair does not leave this one half loaded.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
                 self.certificate_file, self.key_file
             )

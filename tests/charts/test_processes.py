@@ -31,7 +31,7 @@ QUERY = "SELECT region, year, orders FROM revenue_by_region ORDER BY region, yea
 
 def get(url: str) -> httpx.Response | None:
     try:
-        return httpx.get(url, timeout=10)
+        return httpx.get(url, timeout=60)
     except httpx.TransportError:
         return None
 
@@ -90,7 +90,7 @@ def test_rendered_pods_become_a_cluster_that_answers(cluster: Pods) -> None:
     # The result of a job is written to the result store next to Redis, and read from it.
     job = httpx.post(f"{api}/v1/queries", json={"sql": QUERY}, timeout=60).json()
     until(
-        lambda: httpx.get(f"{api}/v1/queries/{job['query_id']}/status", timeout=30).json()[
+        lambda: httpx.get(f"{api}/v1/queries/{job['query_id']}/status", timeout=60).json()[
             "status"
         ] == "SUCCEEDED",
         "the job has succeeded", 60,

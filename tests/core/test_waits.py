@@ -16,7 +16,7 @@ BACKOFF = frozenset({"failed", "delay_s"})
 _SCHEDULER = "scheduler/caraway_scheduler"
 _ACCELERATION = f"{_SCHEDULER}/acceleration"
 POLLS: Mapping[str, str] = {
-    "client/caraway/queries.py:Query._poll": "a query that runs",
+    "client/caraway/queries.py:QueryHandle._poll": "a query that runs",
     "cluster/caraway_cluster/command.py:_wait": "a process that ends",
     "core/caraway_core/exiting.py:_wait": "the head, while the process ends",
     "core/caraway_core/ray_nodes/node.py:RayNode._group_end": "processes that end",

@@ -39,7 +39,7 @@ class Running:
             status = self.api.get(CLUSTER.name, name).get("status") or {}
             return bool(status.get("phase") == phase)
 
-        await eventually(look, f"{name} is {phase}", 20)
+        await eventually(look, f"{name} is {phase}")
 
 
 @asynccontextmanager

@@ -47,7 +47,7 @@ async def known(objects: ObjectCache, *names: str) -> None:
 async def test_existing_and_changed_objects_are_cached() -> None:
     async with watched() as (api, objects, watcher):
         api.put(service("a"))
-        await asyncio.wait_for(watcher.listed.wait(), 5)
+        await asyncio.wait_for(watcher.listed.wait(), 60)
         await known(objects, "a")
 
         api.put(service("b"))
@@ -78,7 +78,7 @@ async def test_an_unavailable_api_server_is_retried(monkeypatch: pytest.MonkeyPa
 
         api.refuse = away
         api.put(service("a"))
-        await asyncio.wait_for(asked.wait(), 5)
+        await asyncio.wait_for(asked.wait(), 60)
         assert not watcher.listed.is_set()
         api.refuse = lambda _verb, _ref: None
 

@@ -160,7 +160,7 @@ async def drive(fleet: Fleet, made: StageRunner, *stages: Stage) -> Any:
 async def test_tasks_go_to_their_slots_and_are_counted() -> None:
     fleet = Fleet(E1, E2, E3)
     made = runner(fleet)
-    size = await made.make(scan(FLAT))
+    size = await made.run_stage(scan(FLAT))
     assert sorted(fleet.calls) == [("s1", E1), ("s1", E2), ("s1", E3)]
     assert size == Measured(3, 3 * fleet.bytes)
     assert made.tasks_done == 3
@@ -195,7 +195,7 @@ async def test_parts_that_are_lost_before_they_are_fetched_are_made_again() -> N
     fleet.bytes = 10
     made = runner(fleet)
     for stage in (scan(), JOINED):
-        await made.make(stage)
+        await made.run_stage(stage)
     fleet.bytes = 10**9
     fleet.lose(E1)
     rows = await made.stream(ROOT, 0)
@@ -214,7 +214,7 @@ async def test_lost_executor_is_told_and_its_task_runs_elsewhere(failing: int) -
 async def test_lost_executor_takes_its_parts_and_only_those_are_made_again() -> None:
     fleet = Fleet(E1, E2, E3)
     made = runner(fleet)
-    await made.make(scan(FLAT))
+    await made.run_stage(scan(FLAT))
     fleet.calls.clear()
     fleet.fails = ["lost"]
     rows = await made.stream(Stage("root", b"", SCHEMA, "single", 1, (reading("s1"),)), 0)
@@ -225,7 +225,7 @@ async def test_lost_executor_takes_its_parts_and_only_those_are_made_again() -> 
 async def test_loss_that_names_nobody_has_all_inputs_made_again() -> None:
     fleet = Fleet(E1, E2, E3)
     made = runner(fleet)
-    await made.make(scan(FLAT))
+    await made.run_stage(scan(FLAT))
     fleet.names_loser = False
     fleet.lose(E1)
     fleet.lose(E2)
@@ -238,7 +238,7 @@ async def test_loss_that_names_nobody_has_all_inputs_made_again() -> None:
 async def test_draining_executor_keeps_what_it_made_and_gets_no_more() -> None:
     fleet = Fleet(E1, E2, E3)
     made = runner(fleet)
-    await made.make(scan(FLAT))
+    await made.run_stage(scan(FLAT))
     fleet.calls.clear()
     fleet.fails = [errors.ShuttingDownError("it drains")]
     root = Stage("root", b"", SCHEMA, "single", 1, (reading("s1"),))
@@ -266,7 +266,7 @@ async def test_task_that_is_lost_too_often_fails_the_query_with_its_cause() -> N
     fleet = Fleet(E1, E2, E3)
     fleet.fails = ["lost"] * 99
     with pytest.raises(errors.ExecutionError, match=r"s1 .*it is gone"):
-        await runner(fleet).make(Stage("s1", b"", SCHEMA, "single", 1))
+        await runner(fleet).run_stage(Stage("s1", b"", SCHEMA, "single", 1))
     assert len(fleet.calls) == ATTEMPTS
 
 
@@ -275,7 +275,7 @@ async def test_last_executor_that_is_lost_is_waited_for() -> None:
     made = runner(fleet, E1)
     fleet.fails, fleet.waits_ready = ["lost"], True
     fleet.ready.clear()
-    assert await made.make(Stage("s1", b"", SCHEMA, "single", 1)) is not None
+    assert await made.run_stage(Stage("s1", b"", SCHEMA, "single", 1)) is not None
     assert fleet.calls[-1] == ("s1", "new")
 
 
@@ -285,21 +285,21 @@ async def test_no_executor_after_the_wait_is_an_overload() -> None:
     fleet.fails = ["lost"]
     fleet.ready.clear()
     with pytest.raises(errors.OverloadedError):
-        await made.make(Stage("s1", b"", SCHEMA, "single", 1))
+        await made.run_stage(Stage("s1", b"", SCHEMA, "single", 1))
 
 
 async def test_failure_of_a_statement_is_not_tried_again() -> None:
     fleet = Fleet(E1, E2, E3)
     fleet.fails = [errors.InvalidQueryError("division by zero")]
     with pytest.raises(errors.InvalidQueryError):
-        await runner(fleet).make(Stage("s1", b"", SCHEMA, "single", 1))
+        await runner(fleet).run_stage(Stage("s1", b"", SCHEMA, "single", 1))
     assert len(fleet.calls) == 1
 
 
 async def test_closing_stops_the_tasks_under_way() -> None:
     fleet = Fleet(E1, E2, E3)
     made = runner(fleet)
-    making = asyncio.ensure_future(made.make(scan(FLAT)))
+    making = asyncio.ensure_future(made.run_stage(scan(FLAT)))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     made.close()

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from caraway_core.protocols.storing import StoredChunk
 from caraway_scheduler.jobs.committing import Committer
 from caraway_scheduler.jobs.model import Job, StoredJob
 from caraway_scheduler.jobs.records import JobRecords
+from caraway_scheduler.jobs.replica import Replica
 from tests.kit.interleaving import SteppedLoop, SteppedResults, SteppedStore, run
 
 SCHEMA = pa.schema({"n": pa.int64()})
@@ -131,7 +132,7 @@ class World:
         self.results = SteppedResults(loop)
         self.records = JobRecords(self.store)
         self.seen: list[StoredJob] = []
-        self.committer = Committer(self.records, self)
+        self.committer = Committer(self.records, cast(Replica, self))
         self.engine = Engine(self)
 
     def saw(self, held: StoredJob) -> None:

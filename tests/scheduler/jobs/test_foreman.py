@@ -195,10 +195,10 @@ def test_failure_that_nobody_foresaw_gives_the_place_back() -> None:
         async def broken(_: object) -> None:
             raise KeyError("a defect")
 
-        run, one.foreman._runner.run = one.foreman._runner.run, broken  # type: ignore[method-assign,assignment]
+        run, one.foreman._runner.run_job = one.foreman._runner.run_job, broken  # type: ignore[method-assign,assignment]
         await one.submit("A-1")
         await world.settled(lambda: one.foreman.queued == 0)
-        one.foreman._runner.run = run  # type: ignore[method-assign]
+        one.foreman._runner.run_job = run  # type: ignore[method-assign]
         job = await one.submit("A-2")
         (done,) = await over(world, job)
         assert done.status == "SUCCEEDED"

@@ -62,7 +62,7 @@ def begun(world: World, held: StoredJob) -> JobRun:
 async def ran(world: World, job: Job | None = None) -> Job:
     """Run a job to its end, and return it as it stands in the store."""
     held = await world.keep(job or making.job())
-    ended = await runner(world).run(runner(world).prepare(held, spans.start(None)))
+    ended = await runner(world).run_job(runner(world).prepare(held, spans.start(None)))
     standing = await world.standing(held.job)
     assert ended == standing
     return standing
@@ -195,12 +195,12 @@ def test_job_that_waits_says_for_what() -> None:
         world.engine.script = [FULL, Answer((1,))]
         held = await world.keep(making.job())
         run = begun(world, held)
-        task = asyncio.create_task(runner(world).run(run))
+        task = asyncio.create_task(runner(world).run_job(run))
         await world.settled(lambda: run.waits_for)
-        assert "full" in run.told().waits_for
+        assert "full" in run.current_progress().waits_for
         assert await world.results.keys() == [], "what was stored takes the room that is missing"
         await task
-        assert run.told().waits_for == ""
+        assert run.current_progress().waits_for == ""
 
     play(work)
 
@@ -276,7 +276,7 @@ def test_job_that_another_took_before_it_began_is_left_alone() -> None:
         taken = await world.committer.attempt(held, states.claimed(held.job, "two", running.now()))
         assert taken is not None
         await world.chunk(held.job.result_key)
-        assert await runner(world).run(begun(world, held)) is None
+        assert await runner(world).run_job(begun(world, held)) is None
         assert world.engine.executed == []
         assert await world.standing(held.job) == taken.job
         assert await world.results.keys() == [held.job.result_key], "an earlier run may need it"
@@ -289,7 +289,7 @@ def test_job_that_another_took_meanwhile_stays_theirs_and_own_rows_go() -> None:
         waits = asyncio.Event()
         world.engine.script = [Answer((2,), waits=waits)]
         held = await world.keep(making.job())
-        task = asyncio.create_task(runner(world).run(begun(world, held)))
+        task = asyncio.create_task(runner(world).run_job(begun(world, held)))
         await world.settled(lambda: world.results.chunks)
         standing = await world.held(held.job)
         taken = states.claimed(standing.job, "two", running.now())
@@ -346,7 +346,7 @@ def test_cancelled_at_any_await_a_job_stands_as_it_was_and_never_fails(step: int
 
     async def work(world: World) -> None:
         held = await world.keep(making.job())
-        task = asyncio.create_task(runner(world).run(begun(world, held)))
+        task = asyncio.create_task(runner(world).run_job(begun(world, held)))
         for _ in range(step):
             await asyncio.sleep(0)
             await world.loop.step()
@@ -380,7 +380,7 @@ def test_progress_of_a_statement_without_stages_is_all_or_nothing(
         world.engine.told = told
         run = begun(world, await world.keep(making.job()))
         run.query_id, run.is_done = new_query_id(), is_done
-        found = run.told()
+        found = run.current_progress()
         assert (found.stages_done, found.stages_total) == expected[:2]
         assert (found.tasks_done, found.tasks_total) == expected[2:]
 

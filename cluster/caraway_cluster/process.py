@@ -1,4 +1,4 @@
-"""One process of the cluster: started, started again when it ends, and stopped in order."""
+"""Starts one process of a cluster, restarts it when it exits, and stops it."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from typing import Literal
 
 from caraway_cluster import plan as plans
 from caraway_cluster.folder import ClusterFolder, ProcessStatus
-from caraway_cluster.plan import ClusterPlan, Member
+from caraway_cluster.plan import ClusterPlan, ProcessSpec
 from caraway_core import tasks
 from caraway_core.backoff import Backoff, Delays
 from caraway_core.ray_nodes import tied
@@ -23,17 +23,17 @@ _STEADY_S = 60.0
 _STOP_S = 20.0
 
 
-class Child:
-    """Calls `on_change` whenever its status has changed."""
+class SupervisedProcess:
+    """A process that is restarted when it exits. Calls `on_change` after each status change."""
 
     def __init__(
         self,
         plan: ClusterPlan,
-        member: Member,
+        spec: ProcessSpec,
         folder: ClusterFolder,
         on_change: Callable[[], None],
     ) -> None:
-        self.member = member
+        self.spec = spec
         self._plan = plan
         self._folder = folder
         self._on_change = on_change
@@ -49,17 +49,17 @@ class Child:
     def status(self) -> ProcessStatus:
         process = self._process
         return ProcessStatus(
-            name=self.member.name,
+            name=self.spec.name,
             state=self._state,
             pid=process.pid if process and process.returncode is None else None,
-            address=self.member.address,
+            address=self.spec.address,
             restarts=max(0, self.starts - 1),
-            log=str(self._folder.log(self.member.name)),
+            log=str(self._folder.log(self.spec.name)),
             endpoints=self._endpoints,
         )
 
-    async def keep(self) -> None:
-        """Keep it running until `stop`."""
+    async def keep_running(self) -> None:
+        """Run the process until `stop` is called, restarting it with back-off."""
         loop = asyncio.get_running_loop()
         again = Backoff(_DELAYS)
         while not self._stopping.is_set():
@@ -71,53 +71,53 @@ class Child:
                 again.succeeded()
             delay_s = again.failed()
             logger.warning(
-                "process ended",
-                extra={"child": self.member.name, "code": code, "starts_again_in_s": delay_s},
+                "process exited",
+                extra={"child": self.spec.name, "code": code, "restart_in_s": delay_s},
             )
-            self._turn("waiting")
+            self._set_state("waiting")
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), delay_s)
 
     async def stop(self) -> None:
-        """End the process; returns when it has ended."""
+        """Stop the process and wait until it has exited."""
         self._stopping.set()
         process = self._process
         if process is not None and process.returncode is None:
-            await self._end(process)
+            await self._terminate(process)
 
-    async def _end(self, process: asyncio.subprocess.Process) -> None:
-        self._turn("stopping")
+    async def _terminate(self, process: asyncio.subprocess.Process) -> None:
+        self._set_state("stopping")
         process.terminate()
         try:
             await asyncio.wait_for(process.wait(), self._plan.drain_timeout_s + _STOP_S)
         except TimeoutError:
-            logger.error("process is killed", extra={"child": self.member.name})
+            logger.error("process killed", extra={"child": self.spec.name})
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.wait()
 
     async def _run(self) -> int:
         reader, writer = os.pipe()
-        command = plans.command(self._plan, self.member, self._folder.path, writer)
+        command = plans.command(self._plan, self.spec, self._folder.path, writer)
         self._endpoints = {}
         self.is_up.clear()
         self.starts += 1
-        with self._folder.log(self.member.name).open("ab") as log:
+        with self._folder.log(self.spec.name).open("ab") as log:
             try:
                 self._process = await asyncio.create_subprocess_exec(
                     *tied.tied(command), pass_fds=(writer,), stdin=asyncio.subprocess.DEVNULL,
                     stdout=log, stderr=log, start_new_session=True,
-                    env={**os.environ, **plans.environment(self._plan, self.member)},
+                    env={**os.environ, **plans.environment(self._plan, self.spec)},
                 )  # fmt: skip
             finally:
                 os.close(writer)
         if self._stopping.is_set():
-            # `stop` was called while the process was being started, and found none to end.
-            await self._end(self._process)
+            # `stop` was called while the process was starting, when there was nothing to stop yet.
+            await self._terminate(self._process)
         else:
-            self._turn("starting")
+            self._set_state("starting")
         reading = self._tasks.spawn(
-            self._read_ready(reader), "read that a process is up", child=self.member.name
+            self._read_ready(reader), "read the ready pipe", child=self.spec.name
         )
         try:
             return await self._process.wait()
@@ -138,9 +138,9 @@ class Child:
                 transport.close()
         if line and not self._stopping.is_set():
             self._endpoints = json.loads(line)
-            self._turn("up")
+            self._set_state("up")
             self.is_up.set()
 
-    def _turn(self, state: State) -> None:
+    def _set_state(self, state: State) -> None:
         self._state = state
         self._on_change()

@@ -7,7 +7,7 @@ import yaml
 from tests.client.cli.conftest import Command
 
 
-def test_the_starter_is_a_manifest_whose_data_is_there(caraway: Command, tmp_path: Path) -> None:
+def test_the_starter_manifest_refers_to_existing_data(caraway: Command, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "project"
 
     shown = caraway("init", str(folder))
@@ -24,7 +24,7 @@ def test_the_starter_is_a_manifest_whose_data_is_there(caraway: Command, tmp_pat
     assert rows[0].keys() == {"id", "customer", "region", "amount", "ordered_on"}
 
 
-def test_the_commented_examples_are_yaml_too(caraway: Command, tmp_path: Path) -> None:
+def test_the_commented_example_is_valid_yaml(caraway: Command, tmp_path: Path) -> None:
     caraway("init", str(tmp_path))
     text = (tmp_path / "caraway.yaml").read_text()
     start = text.index("  # - from: s3:")
@@ -42,7 +42,7 @@ def test_nothing_is_overwritten_without_force(caraway: Command, tmp_path: Path) 
     refused = caraway("init", str(tmp_path))
 
     assert refused.exit_code == 1
-    assert "--force overwrites" in refused.stderr
+    assert "pass --force to overwrite" in refused.stderr
     assert mine.read_text() == "mine"
     assert not (tmp_path / "data").exists()
     assert caraway("init", str(tmp_path), "--force").exit_code == 0

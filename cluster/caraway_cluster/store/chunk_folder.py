@@ -1,4 +1,4 @@
-"""Chunks in a folder: what was taken in is there whole, and outlives a power cut. Blocks."""
+"""Stores chunks in a directory, atomically and durably. All calls block."""
 
 import hashlib
 import os
@@ -13,75 +13,77 @@ from caraway_plugins.stores.durable import Workshop, sync_folder
 
 _WORKSHOP = ".unfinished"
 _CHUNK = re.compile(r"[0-9]{8}-([0-9a-f]{64})\.arrow")
-_MOST_STEPS = 10
+_MAX_STEPS = 10
 _TRIES = 4
 
 
-class DamagedError(ValueError):
-    """The bytes that came are not those that the name of the chunk stands for."""
+class ChecksumMismatchError(ValueError):
+    """The bytes of a chunk do not match the checksum in its name."""
 
 
 def folder_of(steps: Sequence[str]) -> Path | None:
-    """Return the folder that the steps of a path name; None if they are no plain names."""
-    if not 0 < len(steps) <= _MOST_STEPS or not all(map(chunks.is_key, steps)):
+    """Return the folder with these path components; None if one is not a valid name."""
+    if not 0 < len(steps) <= _MAX_STEPS or not all(map(chunks.is_key, steps)):
         return None
     return Path(*steps)
 
 
 def checksum_of(name: str) -> str | None:
-    """Return the checksum that the name of a chunk holds; None if it names no chunk."""
+    """Return the checksum in the name of a chunk; None if it is not the name of a chunk."""
     found = _CHUNK.fullmatch(name)
     return found[1] if found else None
 
 
-class Shelf:
-    """The folder of one store.
+class ChunkFolder:
+    """The directory of a chunk store.
 
     Raises:
-        OSError: the folder cannot be written to.
+        OSError: the directory cannot be written to.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._workshop = Workshop(root / _WORKSHOP)
         self.orphans = self._workshop.open()
-        """How many unfinished chunks a process that was killed had left."""
+        """The number of unfinished chunks that an earlier process left and that were removed."""
 
     @contextmanager
-    def draft(self) -> Iterator["Draft"]:
-        """Yield a new chunk without a name; what is not published by the end is removed."""
+    def new_draft(self) -> Iterator["ChunkDraft"]:
+        """Yield a new, unnamed chunk. It is removed at the end unless it was published."""
         with self._workshop.unfinished() as handle:
-            yield Draft(handle)
+            yield ChunkDraft(handle)
 
-    def publish(self, draft: "Draft", folder: Path, name: str) -> None:
-        """Bring a chunk to disk and give it its name; from here on it is kept.
+    def publish(self, draft: "ChunkDraft", folder: Path, name: str) -> None:
+        """Sync a chunk to disk and give it its name.
 
         Raises:
-            DamagedError: its bytes have another checksum than the name.
-            OSError: it cannot be written.
+            ChecksumMismatchError: the bytes do not match the checksum in the name.
+            OSError: the chunk cannot be written.
         """
         if draft.sha256 != checksum_of(name):
-            raise DamagedError(f"the bytes of '{name}' arrived damaged; send them again")
+            raise ChecksumMismatchError(
+                f"the checksum of '{name}' does not match; send the chunk again"
+            )
         for attempt in range(1, _TRIES + 1):
-            self._make(folder.parent)
+            self._make_folder(folder.parent)
             try:
                 return self._workshop.publish(draft.handle, self._root / folder / name)
             except FileNotFoundError:
-                # Somebody deleted the key in this very moment; the chunk comes after that.
+                # Another request deleted the key concurrently: this chunk belongs to a new one.
                 if attempt == _TRIES:
                     raise
 
-    def open(self, folder: Path, name: str) -> BinaryIO | None:
-        """Open a chunk to be read, also while it is deleted; None if there is none."""
+    def open_chunk(self, folder: Path, name: str) -> BinaryIO | None:
+        """Open a chunk; None if it does not exist. It stays readable if it is deleted."""
         with suppress(FileNotFoundError, NotADirectoryError):
             return (self._root / folder / name).open("rb")
         return None
 
-    def delete(self, folder: Path) -> None:
-        """Remove every chunk of a key at one instant; nothing happens if there is none."""
+    def delete_key(self, folder: Path) -> None:
+        """Delete all chunks of a key atomically, if there are any."""
         self._workshop.discard(self._root / folder)
 
-    def keys(self, prefix: Path | None) -> Sequence[str]:
+    def list_keys(self, prefix: Path | None) -> Sequence[str]:
         """Return the keys below a prefix that have chunks, sorted."""
         place = self._root / prefix if prefix else self._root
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -89,21 +91,21 @@ class Shelf:
             return sorted(path.name for path in found if _has_chunks(path))
         return []
 
-    def try_out(self) -> None:
-        """Write a little and bring it to disk; it does not stay.
+    def check_writable(self) -> None:
+        """Write and remove a small file.
 
         Raises:
-            OSError: nothing can be written.
+            OSError: the file cannot be written.
         """
         self._workshop.try_out()
 
-    def room(self) -> tuple[int, int]:
-        """Return the free and all bytes of the disk."""
+    def disk_space(self) -> tuple[int, int]:
+        """Return the free and the total bytes of the disk."""
         found = os.statvfs(self._root)
         return found.f_bavail * found.f_frsize, found.f_blocks * found.f_frsize
 
-    def _make(self, folder: Path) -> None:
-        """Make the folders above a key, and their names durable."""
+    def _make_folder(self, folder: Path) -> None:
+        """Create the folders above a key and sync their names to disk."""
         if (self._root / folder).is_dir():
             return
         place = self._root
@@ -114,8 +116,8 @@ class Shelf:
             sync_folder(place.parent)
 
 
-class Draft:
-    """A chunk that is being received."""
+class ChunkDraft:
+    """A chunk while it is received."""
 
     def __init__(self, handle: BinaryIO) -> None:
         self.handle = handle

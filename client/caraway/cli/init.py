@@ -1,4 +1,4 @@
-"""`caraway init`: write a manifest that runs, to begin with."""
+"""`caraway init`: write a starter manifest with sample data."""
 
 from importlib import resources
 from pathlib import Path
@@ -13,17 +13,15 @@ FILES = ("caraway.yaml", "data/orders.csv")
 
 def init(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where to write; made if missing.")
+        Path, typer.Argument(metavar="DIR", help="Target directory; created if it does not exist.")
     ] = Path("."),
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite files that are already there.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
-    """Write a starter caraway.yaml and a little data to DIR."""
+    """Write a starter caraway.yaml and sample data to DIR."""
     targets = [folder / name for name in FILES]
     present = [str(target) for target in targets if target.exists()]
     if present and not force:
-        raise CarawayError(f"already there: {', '.join(present)}; --force overwrites")
+        raise CarawayError(f"file exists: {', '.join(present)}; pass --force to overwrite")
     for name, target in zip(FILES, targets, strict=True):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(_content(name))

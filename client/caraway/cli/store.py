@@ -1,4 +1,4 @@
-"""`caraway store`: hands its flags to the store's own command."""
+"""`caraway store`: start a chunk store."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from caraway.cli import runtime
-from caraway.cli.options import address, size
-from caraway.cli.processes import TOKEN_HELP
+from caraway.cli import server_options
+from caraway.cli.server_options import TOKEN_HELP, address, memory_size
 from caraway_core import registry
 from caraway_core.settings import StoreOptions
 
@@ -19,13 +18,13 @@ def store(
     folder: Annotated[
         Path,
         typer.Option(
-            "--dir", envvar="CARAWAY_STORE_DIR", metavar="DIR", help="Where the chunks are kept."
+            "--dir", envvar="CARAWAY_STORE_DIR", metavar="DIR", help="Directory for the chunks."
         ),
     ] = Path(".caraway/store"),
     listen: Annotated[
         str,
         typer.Option(
-            "--listen", envvar="CARAWAY_LISTEN", metavar="HOST:PORT", help="Where it listens."
+            "--listen", envvar="CARAWAY_LISTEN", metavar="HOST:PORT", help="Address to listen on."
         ),
     ] = DEFAULT_LISTEN,
     token_file: Annotated[
@@ -38,7 +37,7 @@ def store(
             "--max-chunk",
             envvar="CARAWAY_MAX_CHUNK",
             metavar="SIZE",
-            help="Larger chunks are refused.",
+            help="Maximum size of a chunk; larger ones are rejected.",
         ),
     ] = "1GiB",
     max_connections: Annotated[
@@ -48,25 +47,25 @@ def store(
             envvar="CARAWAY_MAX_CONNECTIONS",
             min=1,
             metavar="N",
-            help="More connections at once are refused.",
+            help="Maximum number of concurrent connections; more are rejected.",
         ),
     ] = 1024,
     metrics: Annotated[
-        bool, typer.Option("--metrics", help="Also serve /metrics, which needs no token.")
+        bool, typer.Option("--metrics", help="Also serve /metrics, which requires no token.")
     ] = False,
-    log_format: runtime.LogFormatOption = "text",
-    ready_fd: runtime.ReadyFd = None,
+    log_format: server_options.LogFormatOption = "text",
+    ready_fd: server_options.ReadyFd = None,
 ) -> None:
-    """Keep the results of a cluster in a folder that all its processes reach over HTTP."""
+    """Store the chunks of a cluster in a directory and serve them to its processes over HTTP."""
     options = StoreOptions(
         folder=folder,
         listen=address(listen, "--listen"),
         token_file=token_file,
-        most_bytes=size(max_chunk, "--max-chunk") or 0,
+        most_bytes=memory_size(max_chunk, "--max-chunk") or 0,
         most_connections=max_connections,
         has_metrics=metrics,
         log_format=log_format,
         ready_fd=ready_fd,
     )
-    start: Callable[[StoreOptions], int] = registry.load("command", registry.COMMANDS, "store")
+    start: Callable[[StoreOptions], int] = registry.COMMANDS.load("store")
     raise typer.Exit(start(options))
