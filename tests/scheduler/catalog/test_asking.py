@@ -55,7 +55,7 @@ async def calls(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[tuple[SourceCalls, Source, Dataset]]:
     source = Source()
-    monkeypatch.setattr(registry, "load", lambda *_: lambda: source)
+    monkeypatch.setattr(registry.Plugins, "load", lambda *_: lambda: source)
     made = SourceCalls(folder / "cache", 2)
     secrets: Any = Secrets()
     made.secrets = secrets

@@ -32,7 +32,7 @@ class Runner:
         for name in names:
             self.gates.setdefault(name, asyncio.Event()).set()
 
-    async def make(self, made: Stage) -> Measured:
+    async def run_stage(self, made: Stage) -> Measured:
         self.begun.append(made.name)
         await self.gates.setdefault(made.name, asyncio.Event()).wait()
         if made.name in self.fails:

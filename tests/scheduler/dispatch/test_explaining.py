@@ -62,11 +62,11 @@ def test_exchanges_shares_and_hashes_are_told() -> None:
     text = explaining.listed(DESCRIBED, executor)
     for line in (
         "  reads s1: its hash partition",
-        "  reads s0: all of it",
+        "  reads s0: all rows",
         "  reads s2: its own part",
         "  reads its share of orders (2 of 9 partitions)",
-        "  joins co-located tables as they lie: a, b",
-        "  parts its rows by the hash of c0, c2 into 4",
+        "  joins co-located tables without an exchange: a, b",
+        "  partitions its rows by the hash of c0, c2 into 4",
     ):
         assert line in text.splitlines()
 

@@ -42,6 +42,9 @@ class Stream:
 class Executor:
     """An executor of a script."""
 
+    memory_used_bytes = 0
+    holds: tuple[TableName, ...] = ()
+
     def __init__(self) -> None:
         self.streams: list[Stream | BaseException] = []
         self.seen: list[Statement] = []

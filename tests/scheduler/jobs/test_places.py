@@ -69,5 +69,5 @@ def test_store_of_the_cluster_takes_the_clusters_token() -> None:
     assert token("/var/results") is None
     assert token("s3://b/p") is None
     assert refusal("caraway://state:8095/p").startswith(
-        "runtime.scheduler.state_location 'caraway://state:8095/p': it needs a token"
+        "runtime.scheduler.state_location 'caraway://state:8095/p': the token is missing"
     )

@@ -119,7 +119,7 @@ def test_fields_that_are_not_known_are_left_out() -> None:
 @pytest.mark.parametrize("read", READERS, ids=lambda each: each.__name__)
 def test_newer_format_is_not_guessed_at(read: Decode) -> None:
     document = {**json.loads(codec.encode(VERSION)), "format": 4}
-    with pytest.raises(CarawayError, match="newer version"):
+    with pytest.raises(CarawayError, match="newer release"):
         read(json.dumps(document).encode())
 
 
