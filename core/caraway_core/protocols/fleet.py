@@ -17,8 +17,9 @@ from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
+from caraway_core.work import Work
 
-PROTOCOL_VERSION = 7
+PROTOCOL_VERSION = 8
 """Raised with every change of what schedulers and executors say to each other."""
 ANSWER_S = 2.0
 """How long an executor has to say its heartbeat."""
@@ -133,15 +134,14 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One run of a fragment on one executor."""
+    """One piece of work on one executor."""
 
     query_id: QueryId
     stage: str
     catalog: str
-    """The `origin` of the catalog whose tables the fragment names."""
+    """The `origin` of the catalog whose tables the work names."""
     catalog_version: CatalogVersion
-    plan: bytes = field(repr=False)
-    """A Substrait plan; it names tables of the catalog, and inputs."""
+    work: Work
     schema: pa.Schema = field(repr=False)
     """Of the rows that come out, before anything is split."""
     shares: tuple[Share, ...] = ()

@@ -15,8 +15,8 @@ from substrait.plan_pb2 import Plan
 
 from caraway_core.ids import TableName
 from caraway_core.tables import RemoteTable, TableSpec
+from caraway_core.work import SourceQuery
 from caraway_engine.remote import datasets, unfolding
-from caraway_engine.remote.answers import RemoteAnswer
 from caraway_engine.remote.queries import RemoteQuery
 from caraway_engine.remote.relations import Translator
 from caraway_engine.remote.words import NotPushableError
@@ -39,7 +39,7 @@ class PushedPlan:
     """A plan that reads answers under the names of inputs; None: the one answer is all there is."""
 
     fragment: bytes | None
-    answers: Mapping[str, RemoteAnswer] = field(default_factory=dict)
+    answers: Mapping[str, SourceQuery] = field(default_factory=dict)
 
 
 def reads_remote(tables: Mapping[TableName, TableSpec], names: Any) -> bool:
@@ -82,7 +82,7 @@ class _Pushing:
         self._schemas = schemas
         self._translator = Translator(functions, tables, datasets.relation)
         self._naming = naming.Naming(functions)
-        self._answers: dict[str, RemoteAnswer] = {}
+        self._answers: dict[str, SourceQuery] = {}
 
     def of(self, rel: Rel) -> PushedPlan | None:
         """Push what can be pushed of the root of the plan."""
@@ -150,9 +150,9 @@ class _Pushing:
             return with_children(rel.fetch.input, [leaf])
         return leaf
 
-    def _answer(self, rel: Rel, query: RemoteQuery, stage: str = "") -> RemoteAnswer:
+    def _answer(self, rel: Rel, query: RemoteQuery, stage: str = "") -> SourceQuery:
         schema = self._schemas.schema(self._functions.plan(rel), stage)
-        return RemoteAnswer(query.table, query.sql(schema), schema, query.is_reducing)
+        return SourceQuery(query.table, query.sql(schema), schema, query.is_reducing)
 
     def _is_doubtful(self, rel: Rel) -> bool:
         """Tell if a remote table is read otherwise, as it is in a subquery, or columns are mixed.

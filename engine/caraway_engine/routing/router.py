@@ -80,7 +80,7 @@ class Router:
     async def advance(self, plan: PlanId, measured: Mapping[str, Measured]) -> StageGraph:
         """See `Planning.advance`."""
         under_way = self._held.of(plan)
-        under_way.graph = await self._in_thread(partial(under_way.planner.advance, measured))
+        under_way.graph = await self._in_thread(partial(_advanced, under_way, measured))
         return under_way.graph
 
     async def describe(self, plan: PlanId) -> Described:
@@ -161,12 +161,14 @@ class Router:
 
         def staged(under_way: StagedStatement) -> tuple[Staged, StagedStatement]:
             divided, filters = under_way.planner.divided, analysis.filters
+            under_way.shares = sharing_out.shares_of(session, divided, filters, slots)
+            under_way.graph = _with_statements(under_way, under_way.graph)
             made = Staged(
                 analysis.tables,
                 analysis.schema,
                 analysis.reads_only_catalog,
                 under_way.graph,
-                sharing_out.shares_of(session, divided, filters, slots),
+                under_way.shares,
             )
             return made, under_way
 
@@ -177,9 +179,16 @@ class Router:
         self, session: Session, question: Question, analysis: Analysis
     ) -> Described | Whole:
         """Word the stages of a statement, planned as if all sizes were as estimated."""
+        slots, specs = tuple(map(str, question.workers.executors)), session.snapshot.tables
 
         def described(under_way: StagedStatement) -> Described:
-            return explaining.described(under_way, explaining.foreseen(under_way.planner))
+            # Splits of databases are known without a look at them, unlike files.
+            divided = [
+                table for table in under_way.planner.divided if _is_external(specs.get(table))
+            ]
+            under_way.shares = sharing_out.shares_of(session, divided, {}, slots)
+            graph = explaining.foreseen(under_way.planner)
+            return explaining.described(under_way, _with_statements(under_way, graph))
 
         return self._cut(session, question, analysis, described)
 
@@ -217,6 +226,25 @@ def _whole(analysis: Analysis, objection: str | None = None) -> Whole:
 
 def _is_in_memory(spec: TableSpec | None) -> bool:
     return spec is not None and spec.first_rows is not None
+
+
+def _is_external(spec: TableSpec | None) -> bool:
+    return spec is not None and spec.is_external
+
+
+def _advanced(under_way: StagedStatement, measured: Mapping[str, Measured]) -> StageGraph:
+    return _with_statements(under_way, under_way.planner.advance(measured))
+
+
+def _with_statements(under_way: StagedStatement, graph: StageGraph) -> StageGraph:
+    """Have databases answer the stages that they can answer alone."""
+    specs = under_way.specs
+    if not any(_is_external(specs.get(table)) for table in under_way.analysis.tables):
+        return graph
+    # Here: pyarrow's datasets are slow to import, and few statements need them.
+    from caraway_engine.remote import stage_statements
+
+    return stage_statements.answered(graph, specs, under_way.shares)
 
 
 def _is_staged(graph: StageGraph) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 import pyarrow as pa
 
 from caraway_core.ids import TableName
+from caraway_core.work import SubstraitFragment, Work
 from caraway_engine.stages.policy import Policy
 
 
@@ -54,6 +55,7 @@ class Stage:
     `partitions`: one for each of `count` hash partitions. `note` says what its rows are for, and
     `estimate_bytes` how many there were thought to be. `colocated` names the groups of tables
     whose shares it joins as they lie.
+    `works` is what its tasks do in place of the fragment, one for each, or one for all.
     """
 
     name: str
@@ -67,6 +69,13 @@ class Stage:
     note: str = ""
     estimate_bytes: int = 0
     colocated: tuple[str, ...] = ()
+    works: tuple[Work, ...] = ()
+
+    def work(self, number: int) -> Work:
+        """Return the work of a task."""
+        if not self.works:
+            return SubstraitFragment(self.plan)
+        return self.works[number % len(self.works)]
 
 
 @dataclass(frozen=True, slots=True)

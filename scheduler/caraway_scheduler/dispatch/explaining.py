@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from caraway_core.ids import ExecutorId, TableName
 from caraway_core.protocols.dispatch import BatchStream
+from caraway_core.work import SourceQuery
 from caraway_engine.routing import Described
 from caraway_engine.stages import ReadMode, Stage
 from caraway_scheduler.dispatch.running import Ran
@@ -43,6 +44,11 @@ def listed(
         lines.append(_headline(stage, executor))
         lines += [f"  reads {each.stage}: {_MODES[each.mode]}" for each in stage.readings]
         lines += [f"  reads its share of {table}{reads[table]}" for table in sorted(stage.tables)]
+        lines += [
+            f"  answered_by_database: {each.sql}"
+            for each in stage.works
+            if isinstance(each, SourceQuery)
+        ]
         lines += [f"  joins co-located tables as they lie: {each}" for each in stage.colocated]
         if stage.hashed:
             keys = ", ".join(f"c{key}" for key in stage.hashed.keys)
