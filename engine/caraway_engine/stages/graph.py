@@ -21,18 +21,41 @@ class ReadMode(StrEnum):
     """The task of slot i reads the table that slot i made; nothing moves."""
     PARTITION = "partition"
     """The task of partition i reads partition i of every table: the hash exchange."""
+    TOP_K = "top_k"
+    """One task reads every table, and merges the best rows that each task left: see `TopRows`."""
     ONCE = "once"
     """The task of the first slot reads everything, all others read nothing."""
 
 
 @dataclass(frozen=True, slots=True)
+class SortKey:
+    """A column by which rows are ordered."""
+
+    column: int
+    is_descending: bool = False
+    has_nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TopRows:
+    """The best rows of each task: no task leaves more than `count`, which is offset and limit.
+
+    Without keys any rows will do.
+    """
+
+    keys: tuple[SortKey, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ExchangeRead:
-    """One exchange that a fragment reads, under `name` in its plan."""
+    """One exchange that a fragment reads, under `name` in its plan; `top` is that of TOP_K."""
 
     stage: str
     mode: ReadMode
     name: str
     schema: pa.Schema = field(repr=False)
+    top: TopRows | None = None
 
 
 Layout = Literal["single", "slots", "partitions"]

@@ -299,6 +299,13 @@ class StageRunner:
             # Task i of n reads what tasks i, i+n, ... made: its own, when there are as many.
             wanted = range(number, source.count, stage.count)
         made = await asyncio.gather(*(self._outcome(source.name, each) for each in wanted))
+        if reading.top is not None and any(
+            part.rows > reading.top.count for outcome in made for part in outcome.parts
+        ):
+            raise ExecutionError(
+                f"a task of stage {source.name} left more rows than the best "
+                f"{reading.top.count}; this is a fault of the planner: please report it"
+            )
         if reading.mode is ReadMode.PARTITION:
             return [outcome.parts[number] for outcome in made]
         return [part for outcome in made for part in outcome.parts]
