@@ -39,6 +39,17 @@ class AnsweredPlans:
             plan, schema, partial(streams.LateStream, natural), is_waiting=True
         )
 
+    def explained(self, made: Startable, behind: StatementPlan) -> Startable:
+        """Have an EXPLAIN show the statements that databases answer of the plan behind it."""
+        is_query = behind.facts.operation is Operation.QUERY
+        pushed = None if behind.is_product or not is_query else self._found(behind)
+        if pushed is None or not all(map(pa.types.is_string, made.schema.types[:2])):
+            return made
+        from caraway_engine.remote.explained import ExplainedStream
+
+        queries, start = tuple(pushed.answers.values()), made.start
+        return replace(made, start=lambda: ExplainedStream(start(), queries, made.schema))
+
     def refined(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
         """Have a statement run whole of which a database answers more than reads."""
         pushed = self._found(plan)

@@ -18,7 +18,7 @@ from caraway_core.errors import (
 )
 from caraway_core.ids import TableName
 from caraway_core.protocols.dispatch import Statement, TableWrite
-from caraway_core.sqltext import placeholders
+from caraway_core.sqltext import explained, placeholders
 from caraway_engine import known_faults
 from caraway_engine.execution import frugal
 from caraway_engine.known_faults import KnownSchemas, PlannedStatement, names
@@ -65,7 +65,12 @@ class StatementPlanner:
             schema = self._schema(plan)
             if not shown and self._registered.reads_remote(plan.facts):
                 with viewing.limits_of(statement):
-                    return self._answered.startable(plan, schema)
+                    made = self._answered.startable(plan, schema)
+                    if plan.facts.operation is not Operation.EXPLAIN or plan.facts.write:
+                        return made
+                    asked = explained.parse(statement.sql)
+                    behind = replace(statement, sql=asked.statement) if asked else None
+                    return self._answered.explained(made, self._plan(behind)) if behind else made
         except BaseException as exc:
             raise self._registered.translate(exc, planning=False) from exc
         again = partial(frugal.start, self._contexts, plan.dataframe)

@@ -15,6 +15,7 @@ from caraway_core.tables import RemoteSplit, RemoteTable, TableSpec
 from caraway_core.work import SourceQuery
 from tests.kit import remote
 from tests.kit.clusters import in_process_cluster
+from tests.kit.engine import rows, session
 from tests.kit.postgres import Server
 
 ROWS = 20_000
@@ -111,3 +112,24 @@ def test_statement_travels_without_showing_how_to_sign_in(facts: RemoteTable) ->
     query = SourceQuery(facts, "SELECT 1", pa.schema([("c0", pa.int64())]))
     assert pickle.loads(pickle.dumps(query)) == query
     assert "login" not in repr(query)
+
+
+@pytest.mark.parametrize(
+    ("sql", "answered"),
+    [
+        ("SELECT k, count(*) AS n FROM facts GROUP BY k ORDER BY k LIMIT 3", ["GROUP BY"]),
+        (
+            "SELECT f.v FROM (SELECT k, max(v) AS v FROM facts GROUP BY k) AS f "
+            "JOIN groups ON f.k = groups.k",
+            ["GROUP BY", "stage_groups"],
+        ),
+    ],
+)
+async def test_explain_shows_what_is_answered_of_a_whole_statement(
+    tables: dict[str, TableSpec], sql: str, answered: list[str]
+) -> None:
+    found = await rows(session(tables), f"EXPLAIN {sql}")
+    texts = [str(each["plan"]) for each in found if each["plan_type"] == "answered_by_database"]
+    assert len(texts) == len(answered)
+    assert all(any(part in text for text in texts) for part in answered)
+    assert any("logical_plan" in str(each["plan_type"]) for each in found)
