@@ -12,7 +12,7 @@ from caraway_engine.remote.streams import OwnBatch
 PLAN_TYPE = "answered_by_database"
 
 
-class ExplainedStream(OwnStream):
+class AnsweredExplain(OwnStream):
     """The rows of an EXPLAIN, and after them one for each statement that a database answers."""
 
     def __init__(self, rows: Any, queries: Sequence[SourceQuery], schema: pa.Schema) -> None:

@@ -45,10 +45,10 @@ class AnsweredPlans:
         pushed = None if behind.is_product or not is_query else self._found(behind)
         if pushed is None or not all(map(pa.types.is_string, made.schema.types[:2])):
             return made
-        from caraway_engine.remote.explained import ExplainedStream
+        from caraway_engine.remote.explained import AnsweredExplain
 
         queries, start = tuple(pushed.answers.values()), made.start
-        return replace(made, start=lambda: ExplainedStream(start(), queries, made.schema))
+        return replace(made, start=lambda: AnsweredExplain(start(), queries, made.schema))
 
     def refined(self, plan: StatementPlan, analysis: Analysis) -> Analysis:
         """Have a statement run whole of which a database answers more than reads."""
