@@ -6,12 +6,13 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from caraway_core.bound_values import ArrowValue
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, PrincipalId, QueryId, TableName
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.tables import StoredTable, TableSpec
 
-Scalar = None | bool | int | float | str | list[Any]
+Scalar = None | bool | int | float | str | list[Any] | ArrowValue
 SystemTable = Callable[[PrincipalId | None], pa.Table]
 """Makes the present content of a `runtime.*` table, as a principal may see it; None sees all."""
 INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"

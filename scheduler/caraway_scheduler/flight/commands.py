@@ -7,9 +7,7 @@ from pyarrow import flight
 
 from caraway_core.errors import InvalidQueryError
 from caraway_core.ids import QueryId
-from caraway_scheduler.flight import statuses
 
-_FLIGHT_SQL = re.compile(rb"\A\n.{1,3}\S*arrow\.flight\.protocol\.sql\.(\w+)", re.DOTALL)
 # A comment, so that the ticket is valid SQL wherever it is read.
 _HAND_OVER = re.compile(r"\n--waiting:([0-9a-f-]{36})\Z")
 WHAT_WORKS = (
@@ -35,7 +33,6 @@ def read_descriptor(descriptor: flight.FlightDescriptor) -> str:
 
     Raises:
         InvalidQueryError: there is none in it.
-        StatusError: it is a command of Flight SQL.
     """
     if descriptor.descriptor_type != flight.DescriptorType.CMD:
         raise InvalidQueryError(f"descriptors with a path cannot be read; {WHAT_WORKS}")
@@ -46,7 +43,7 @@ def read_ticket(ticket: flight.Ticket) -> TicketText:
     """Return what a ticket says, be it one of ours or SQL text.
 
     Raises:
-        InvalidQueryError, StatusError: as with descriptors.
+        InvalidQueryError: as with descriptors.
     """
     sql = _sql(ticket.ticket)
     match = _HAND_OVER.search(sql)
@@ -54,10 +51,6 @@ def read_ticket(ticket: flight.Ticket) -> TicketText:
 
 
 def _sql(command: bytes) -> str:
-    if match := _FLIGHT_SQL.match(command):
-        raise statuses.Unimplemented(
-            f"Flight SQL's {match[1].decode()} is not implemented yet; {WHAT_WORKS}"
-        )
     try:
         return command.decode()
     except UnicodeDecodeError as exc:

@@ -16,6 +16,9 @@ from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
+from caraway_scheduler.flight.sql import FlightSql
+from caraway_scheduler.flight.sql import actions as sql_actions
+from caraway_scheduler.flight.sql import messages as sql_messages
 from caraway_scheduler.services import Services
 
 _Sent = TypeVar("_Sent", str, bytes)
@@ -45,12 +48,15 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         self._services = services
         self._bridge = bridge
         self._waiting = waiting
+        self._sql = FlightSql(services, bridge, waiting)
 
     def get_flight_info(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
     ) -> flight.FlightInfo:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if sql_messages.is_asked(descriptor):
+                return self._sql.info(context, descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return _info(_WRITTEN, descriptor, TicketText(sql))
@@ -64,6 +70,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.SchemaResult:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if sql_messages.is_asked(descriptor):
+                return self._sql.schema(context, descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return flight.SchemaResult(_WRITTEN)
@@ -76,6 +84,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
     ) -> flight.FlightDataStream:
         caller = callers.of(context)
         with statuses.answered(caller.span):
+            if sql_messages.is_message(ticket.ticket):
+                return self._sql.stream(context, ticket.ticket)
             wanted = commands.read_ticket(ticket)
             self._bounded(wanted.sql)
             reading = self._begin(context, wanted)
@@ -88,16 +98,19 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
             return iter(self._bridge.run(self._tables(), context))
 
     def list_actions(self, context: flight.ServerCallContext) -> list[flight.ActionType]:
-        return actions.known()
+        own = (flight.ActionType(name, says) for name, says in self._sql.action_types.items())
+        return [*actions.known(), *own]
 
     def do_action(
         self, context: flight.ServerCallContext, action: flight.Action
     ) -> Iterator[flight.Result]:
-        if action.type not in actions.DESCRIPTIONS:
-            _refuse(f"the action {action.type}")
         caller = callers.of(context)
         with statuses.answered(caller.span):
             body = self._bounded(action.body.to_pybytes())
+            if sql_actions.is_known(action.type):
+                return map(flight.Result, self._sql.act(context, action.type, body))
+            if action.type not in actions.DESCRIPTIONS:
+                _refuse(f"the action {action.type}")
             answer = actions.act(self._services.jobs, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 
@@ -107,8 +120,11 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         descriptor: flight.FlightDescriptor,
         reader: flight.MetadataRecordBatchReader,
         writer: flight.FlightMetadataWriter,
-    ) -> NoReturn:
-        _refuse("DoPut")
+    ) -> None:
+        with statuses.answered(callers.of(context).span):
+            if not sql_messages.is_asked(descriptor):
+                _refuse("DoPut")
+            self._sql.put(context, descriptor, reader, writer)
 
     def do_exchange(
         self,

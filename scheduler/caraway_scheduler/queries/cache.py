@@ -2,13 +2,13 @@
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from caraway_core.ids import CatalogVersion, PrincipalId
-from caraway_core.protocols.dispatch import Statement
+from caraway_core.protocols.dispatch import Scalar, Statement
 
 _LARGEST_SHARE = 8
 """An answer of over an eighth of the cache is not kept: it would push out too much."""
@@ -52,7 +52,7 @@ class ResultsCache:
 
     @staticmethod
     def key(principal: PrincipalId, version: CatalogVersion, statement: Statement) -> CacheKey:
-        values = json.dumps(statement.parameters, sort_keys=True) if statement.parameters else ""
+        values = _spelled(statement.parameters) if statement.parameters else ""
         return (principal, version, statement.sql, values)
 
     @property
@@ -111,3 +111,7 @@ class ResultsCache:
     def _drop(self, key: CacheKey) -> None:
         if answer := self._answers.pop(key, None):
             self.size_bytes -= answer.size_bytes
+
+
+def _spelled(parameters: Mapping[str, Scalar]) -> str:
+    return json.dumps(parameters, sort_keys=True, default=repr)
