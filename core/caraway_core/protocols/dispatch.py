@@ -1,5 +1,6 @@
 """The seam between the control plane and whatever runs queries: in process, or on a cluster."""
 
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -15,6 +16,8 @@ from caraway_core.tables import StoredTable, TableSpec
 Scalar = None | bool | int | float | str | list[Any] | ArrowValue
 SystemTable = Callable[[PrincipalId | None], pa.Table]
 """Makes the present content of a `runtime.*` table, as a principal may see it; None sees all."""
+GIVEN_SCHEMA = "exchange"
+"""The schema of rows that come with a statement. It lists none of them."""
 INSERT, UPDATE, DELETE = "Insert Into", "Update", "Delete"
 """The names of writes, as the engine words them."""
 
@@ -42,6 +45,32 @@ class ViewFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenRows:
+    """Rows that come with a statement, as an IPC stream; it reads them as a table of this name.
+
+    The name must be one that nobody can guess.
+    """
+
+    name: TableName
+    ipc: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> "GivenRows":
+        """Give rows a name of their own."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as writer:
+            writer.write_table(rows)
+        name = TableName(f"{GIVEN_SCHEMA}.{secrets.token_hex(16)}")
+        return cls(name, sink.getvalue().to_pybytes())
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows again."""
+        with pa.ipc.open_stream(pa.py_buffer(self.ipc)) as reader:
+            return reader.read_all()
+
+
+@dataclass(frozen=True, slots=True)
 class Statement:
     """One SQL statement with its bound values, and what it may write to.
 
@@ -53,7 +82,7 @@ class Statement:
     `sources` names the sources of accelerated datasets that it may read; None: all of them.
     `bound` maps each dataset that is to be read from another table to that table. `targets` does
     the same for datasets that are written to. `as_changes` asks for the rows that a write would
-    change, and changes nothing.
+    change, and changes nothing. `given` are rows that it reads beside those of tables.
     Of datasets with a log `logs` says how far it counts, and `catalog_version` names the catalog
     that the statement was planned over, if it was; the dispatch sees to both.
     """
@@ -71,6 +100,7 @@ class Statement:
     bound: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     targets: Mapping[TableName, TableName] = field(default_factory=dict, repr=False)
     as_changes: bool = False
+    given: GivenRows | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

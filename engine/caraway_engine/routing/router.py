@@ -143,13 +143,17 @@ class Router:
         self, session: Session, question: Question, analysis: Analysis
     ) -> Here | NoneReady | Whole | None:
         """Decide where a statement runs that is not worth cutting; None for any other."""
-        specs = session.snapshot.tables
+        specs, given = session.snapshot.tables, question.statement.given
+        if given is not None:
+            analysis = replace(analysis, tables=analysis.tables - {given.name})
         if analysis.reads_system or not analysis.tables:
             return Here(analysis.tables)
         if any(isinstance(specs.get(table), MemoryTable) for table in analysis.tables):
             return Whole(analysis.tables, analysis.written, analysis.objection, is_at_owner=True)
         if not question.workers.executors:
             return NoneReady()
+        if given is not None:
+            return _whole(analysis, "it reads rows that came with it")
         cluster = self._facts.cluster(session, question.statement.logs, question.workers)
         return None if cluster.divided(analysis.widest_reads) else _whole(analysis)
 

@@ -56,6 +56,10 @@ class StatementPlanner:
             ChunksAwayError: rows that it reads are not in memory.
             QueryError: it cannot be planned.
         """
+        with self._registered.inputs.holding(statement.given):
+            return self._startable(statement)
+
+    def _startable(self, statement: Statement) -> Startable:
         plan = self._plan(statement)
         views = self._versions.views(plan.stored, statement.logs)
         if shown := {**views, **self._pruned(statement, plan, views)}:
@@ -81,6 +85,10 @@ class StatementPlanner:
         Raises:
             QueryError: it cannot be planned.
         """
+        with self._registered.inputs.holding(statement.given):
+            return self._analysis(statement)
+
+    def _analysis(self, statement: Statement) -> distribution.Analysis:
         plan = self._plan(statement)
         if (known := self._kept.analysis(plan)) is not None:
             return known
@@ -139,7 +147,7 @@ class StatementPlanner:
             QueryError: it cannot be planned.
         """
         try:
-            with viewing.limits_of(statement):
+            with viewing.limits_of(statement), self._registered.inputs.holding(statement.given):
                 dataframe = self._framed(statement, _READ_WRITE).dataframe
         except BaseException as exc:
             raise self._registered.translate(exc, planning=True) from exc
@@ -288,7 +296,7 @@ class StatementPlanner:
         tables = self._versions.prunable(plan.stored)
         if not tables or plan.effect.written is not None:
             return {}
-        analysis = self.analyse(statement)
+        analysis = self._analysis(statement)
         # Of a plan that is not understood nothing is left out.
         return {} if analysis.plan is None else self._versions.pruned(
             tables, analysis.filters, views
@@ -321,7 +329,13 @@ def _key(statement: Statement) -> str | None:
 
     The runtime's own statements name what those of users, in the same words, must not find.
     """
-    if statement.parameters or statement.writable or statement.bound or statement.sources:
+    if (
+        statement.given
+        or statement.parameters
+        or statement.writable
+        or statement.bound
+        or statement.sources
+    ):
         return None
     return statement.sql if statement.sources is not None else f"own: {statement.sql}"
 

@@ -151,6 +151,7 @@ class Registered:
     def scratch(self) -> SessionContext:
         """Make a context that only plans, and that sees what the others see."""
         context = self.contexts.scratch()
+        context.catalog(CATALOG).register_schema(INPUT_SCHEMA, self.inputs)
         self._add_schemas(context, {name: each.copy() for name, each in self._schemas.items()})
         return context
 

@@ -39,6 +39,24 @@ def read_descriptor(descriptor: flight.FlightDescriptor) -> str:
     return _sql(descriptor.command)
 
 
+def read_target(descriptor: flight.FlightDescriptor) -> str:
+    """Return the dataset that an upload is for: the parts of a path, or the text of a command.
+
+    Raises:
+        InvalidQueryError: none is named.
+    """
+    if descriptor.descriptor_type == flight.DescriptorType.PATH:
+        parts = [_text(part) for part in descriptor.path]
+    else:
+        parts = [_text(descriptor.command)]
+    if not all(parts) or not parts or len(parts) > 2:
+        raise InvalidQueryError(
+            "name the dataset to write to, as the path or the command of the descriptor: "
+            "`orders`, or `sales` and `orders`"
+        )
+    return ".".join(parts)
+
+
 def read_ticket(ticket: flight.Ticket) -> TicketText:
     """Return what a ticket says, be it one of ours or SQL text.
 
@@ -51,6 +69,10 @@ def read_ticket(ticket: flight.Ticket) -> TicketText:
 
 
 def _sql(command: bytes) -> str:
+    return _text(command)
+
+
+def _text(command: bytes) -> str:
     try:
         return command.decode()
     except UnicodeDecodeError as exc:

@@ -1,5 +1,6 @@
 """The RPCs. Each reads what it is sent, asks the event loop, and words the answer."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import NoReturn, TypeVar
@@ -15,6 +16,7 @@ from caraway_scheduler.flight import actions, callers, commands, messages, statu
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
+from caraway_scheduler.flight.ingesting import Ingesting
 from caraway_scheduler.flight.readings import FlightReading, WaitingRoom
 from caraway_scheduler.flight.sql import FlightSql
 from caraway_scheduler.flight.sql import actions as sql_actions
@@ -48,7 +50,8 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         self._services = services
         self._bridge = bridge
         self._waiting = waiting
-        self._sql = FlightSql(services, bridge, waiting)
+        self._ingesting = Ingesting(services, bridge)
+        self._sql = FlightSql(services, bridge, waiting, self._ingesting)
 
     def get_flight_info(
         self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor
@@ -122,9 +125,12 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         writer: flight.FlightMetadataWriter,
     ) -> None:
         with statuses.answered(callers.of(context).span):
-            if not sql_messages.is_asked(descriptor):
-                _refuse("DoPut")
-            self._sql.put(context, descriptor, reader, writer)
+            if sql_messages.is_asked(descriptor):
+                self._sql.put(context, descriptor, reader, writer)
+                return
+            dataset = commands.read_target(descriptor)
+            count = self._ingesting.take(context, dataset, reader, "flight")
+            writer.write(pa.py_buffer(json.dumps({"count": count}).encode()))
 
     def do_exchange(
         self,

@@ -53,10 +53,10 @@ def read_as(kind: type[_Message], sent: bytes) -> _Message:
     Raises:
         InvalidArgument: it is none.
     """
-    message = read(sent) if is_message(sent) else None
-    if isinstance(message, kind):
-        return message
-    raise statuses.InvalidArgument(f"the body must be a {kind.__name__}")
+    message: _Message | None = read(sent) if is_message(sent) else None
+    if message is None or not isinstance(message, kind):
+        raise statuses.InvalidArgument(f"the body must be a {kind.__name__}")
+    return message
 
 
 def parse(kind: type[_Message], sent: bytes) -> _Message:
@@ -65,7 +65,7 @@ def parse(kind: type[_Message], sent: bytes) -> _Message:
     Raises:
         InvalidArgument: it cannot be read.
     """
-    message = kind()
+    message: _Message = kind()
     try:
         message.ParseFromString(sent)
     except DecodeError as exc:

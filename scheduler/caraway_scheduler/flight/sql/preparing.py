@@ -6,9 +6,9 @@ from pyarrow import flight
 
 from caraway_core.errors import CarawayError, ParametersError
 from caraway_core.sqltext import placeholders
-from caraway_scheduler.flight import statuses
+from caraway_scheduler.flight import statuses, uploads
 from caraway_scheduler.flight.callers import Caller
-from caraway_scheduler.flight.sql import binding, messages, uploads
+from caraway_scheduler.flight.sql import binding, messages
 from caraway_scheduler.flight.sql.prepared import MOST_BYTES, Prepared, PreparedStatements
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.sql.running import (
@@ -56,14 +56,20 @@ class Preparing:
         asked = messages.read_as(proto.ActionClosePreparedStatementRequest, body)
         self._prepared.close(handle_of(asked), caller.principal.id)
 
-    def bind(self, caller: Caller, handle: str, reader: flight.MetadataRecordBatchReader) -> None:
+    def bind(
+        self,
+        context: flight.ServerCallContext,
+        caller: Caller,
+        handle: str,
+        reader: flight.MetadataRecordBatchReader,
+    ) -> None:
         """Take rows of parameters.
 
         Raises:
             ParametersError: they have not the columns that the statement needs.
         """
         statement = self._prepared.find(handle, caller.principal.id)
-        rows = uploads.collected(reader, MOST_BYTES)
+        rows = uploads.collected(context, reader, MOST_BYTES)
         if rows.num_columns or statement.found.names:
             binding.columns(statement.found, rows)
         self._prepared.bind(handle, caller.principal.id, rows)

@@ -9,10 +9,12 @@ from pyarrow import flight
 from caraway_scheduler.flight import callers, statuses
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
+from caraway_scheduler.flight.ingesting import Ingesting
 from caraway_scheduler.flight.readings import WaitingRoom
 from caraway_scheduler.flight.sql import (
     actions,
     handles,
+    ingestion,
     messages,
     metadata,
     preparing,
@@ -35,7 +37,10 @@ _NO_SUBSTRAIT = (
 class FlightSql:
     """Everything that a Flight SQL driver may ask of this process."""
 
-    def __init__(self, services: Services, bridge: Bridge, waiting: WaitingRoom) -> None:
+    def __init__(
+        self, services: Services, bridge: Bridge, waiting: WaitingRoom, ingesting: Ingesting
+    ) -> None:
+        self._ingesting = ingesting
         self.prepared = PreparedStatements()
         self._statements = Statements(services, bridge, waiting)
         self._metadata = Metadata(services, self._statements)
@@ -113,15 +118,17 @@ class FlightSql:
                 _counted(writer, count)
             case proto.CommandPreparedStatementQuery():
                 handle = preparing.handle_of(command)
-                self._preparing.bind(caller, handle, reader)
+                self._preparing.bind(context, caller, handle, reader)
                 result = proto.DoPutPreparedStatementResult(
                     prepared_statement_handle=handle.encode()
                 )
                 writer.write(pa.py_buffer(messages.encoded(result)))
             case proto.CommandPreparedStatementUpdate():
                 handle = preparing.handle_of(command)
-                self._preparing.bind(caller, handle, reader)
+                self._preparing.bind(context, caller, handle, reader)
                 _counted(writer, self._preparing.update(context, caller, handle))
+            case proto.CommandStatementIngest():
+                _counted(writer, ingestion.ingest(self._ingesting, context, command, reader))
             case proto.CommandStatementSubstraitPlan():
                 raise statuses.Unimplemented(_NO_SUBSTRAIT)
             case _:
