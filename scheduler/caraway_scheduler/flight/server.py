@@ -22,6 +22,7 @@ from caraway_scheduler.flight.sql import FlightSql
 from caraway_scheduler.flight.sql import actions as sql_actions
 from caraway_scheduler.flight.sql import messages as sql_messages
 from caraway_scheduler.services import Services
+from caraway_serving.tls import ServerTls
 
 _Sent = TypeVar("_Sent", str, bytes)
 _WRITTEN = pa.schema([pa.field("count", pa.uint64(), nullable=False)])
@@ -39,12 +40,14 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         location: str,
         gate: callers.CallGate,
         handshake: callers.Handshake,
-        tls: tuple[bytes, bytes] | None,
+        tls: ServerTls | None,
     ) -> None:
         super().__init__(
             location,
             auth_handler=handshake,
-            tls_certificates=[tls] if tls else None,
+            tls_certificates=[(tls.certificate, tls.key)] if tls else None,
+            verify_client=bool(tls and tls.client_ca),
+            root_certificates=tls.client_ca if tls else None,
             middleware={callers.KEY: gate},
         )
         self._services = services

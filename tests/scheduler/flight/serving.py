@@ -25,6 +25,7 @@ from caraway_scheduler.queries.service import QueryService
 from caraway_scheduler.services import Services
 from caraway_serving.access import Keyring
 from caraway_serving.tallies import ApiTallies
+from caraway_serving.tls import ServerTls
 from tests.kit.engine import snapshot
 
 ANY_PORT = Address("127.0.0.1", 0)
@@ -73,7 +74,7 @@ async def serving(
     max_running: int | None = None,
     timeout_s: float | None = None,
     address: Address = ANY_PORT,
-    tls: tuple[bytes, bytes] | None = None,
+    tls: ServerTls | None = None,
 ) -> AsyncIterator[Serving]:
     """Serve the tables until the block ends."""
     dispatch = InProcessDispatch(LocalExecutor(EngineSettings(2)), ExecutorId("here"))
