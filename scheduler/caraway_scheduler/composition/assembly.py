@@ -143,6 +143,7 @@ def services(
         tallies=tallies,
         keyring=_keyring(settings, secrets, manifest),
         max_body_bytes=settings.http.max_body_size_bytes,
+        max_message_bytes=settings.flight.max_message_size_bytes,
         body_memory_bytes=settings.http.body_memory_bytes,
         operating=backend.operating,
         connections=(

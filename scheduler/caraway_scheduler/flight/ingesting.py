@@ -52,7 +52,11 @@ class Ingesting:
         # Before the rows: who uploads in vain learns it early.
         looked = self._run(context, request(f"SELECT * FROM {table} LIMIT 0"))
         rows = uploads.collected(
-            context, reader, MOST_BYTES, lambda sent: check(sent, looked.schema, dataset)
+            context,
+            reader,
+            MOST_BYTES,
+            self._services.max_message_bytes,
+            lambda sent: check(sent, looked.schema, dataset),
         )
         rows = fitting(rows, looked.schema, dataset)
         if mode == "replace":

@@ -182,10 +182,11 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         self, context: flight.ServerCallContext, reading: FlightReading
     ) -> Iterator[pa.Table]:
         """Pull batch by batch: gRPC asks for the next once it has taken the last."""
+        most_bytes = self._services.max_message_bytes
         with statuses.answered(callers.of(context).span):
             while batches := self._bridge.run(reading.take(), context):
                 for batch in batches:
-                    yield from messages.cut(batch, reading.schema)
+                    yield from messages.cut(batch, reading.schema, most_bytes)
                 if reading.is_whole:
                     return
 

@@ -15,6 +15,7 @@ def collected(
     context: flight.ServerCallContext,
     reader: flight.MetadataRecordBatchReader,
     most_bytes: int,
+    most_message_bytes: int,
     check: Callable[[pa.Schema], None] = lambda _schema: None,
 ) -> pa.Table:
     """Read an upload to its end; `check` refuses columns before rows are read.
@@ -31,6 +32,11 @@ def collected(
         for chunk in reader:
             if chunk.data is None:
                 continue
+            if chunk.data.nbytes > most_message_bytes:
+                raise statuses.InvalidArgument(
+                    f"a message of the upload holds more than {most_message_bytes} bytes of rows; "
+                    "send smaller batches, or raise runtime.flight.max_message_size"
+                )
             size_bytes += chunk.data.nbytes
             if size_bytes > most_bytes:
                 raise statuses.InvalidArgument(

@@ -123,6 +123,15 @@ async def test_upload_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPat
         assert (await server.ask(query(ALL))).num_rows == 1
 
 
+async def test_message_that_is_too_large_is_refused() -> None:
+    async with serving(TABLES, writable=WRITABLE) as server:
+        server.services.max_message_bytes = 1024
+        await server.ask(put(PATH, pa.table({"a": list(range(100))})))
+        with pytest.raises(pa.ArrowInvalid, match=r"flight[.]max_message_size"):
+            await server.ask(put(PATH, pa.table({"a": list(range(1000))})))
+        assert (await server.ask(query(ALL))).num_rows == 101
+
+
 async def test_nothing_of_a_broken_upload_is_seen_or_left() -> None:
     async with serving(TABLES, writable=WRITABLE) as server, relayed(server.address) as relay:
         await server.ask(query(ALL))

@@ -26,9 +26,12 @@ _NO_TRANSACTIONS = "transactions are not supported: every statement is committed
 class Preparing:
     """What calls ask of prepared statements."""
 
-    def __init__(self, statements: Statements, prepared: PreparedStatements) -> None:
+    def __init__(
+        self, statements: Statements, prepared: PreparedStatements, most_message_bytes: int
+    ) -> None:
         self._statements = statements
         self._prepared = prepared
+        self._most_message_bytes = most_message_bytes
 
     def create(self, context: flight.ServerCallContext, caller: Caller, body: bytes) -> bytes:
         """Keep a statement, and tell its handle, its columns and its parameters."""
@@ -69,7 +72,7 @@ class Preparing:
             ParametersError: they have not the columns that the statement needs.
         """
         statement = self._prepared.find(handle, caller.principal.id)
-        rows = uploads.collected(context, reader, MOST_BYTES)
+        rows = uploads.collected(context, reader, MOST_BYTES, self._most_message_bytes)
         if rows.num_columns or statement.found.names:
             binding.columns(statement.found, rows)
         self._prepared.bind(handle, caller.principal.id, rows)

@@ -116,10 +116,11 @@ class Statements:
     def _stream(
         self, context: flight.ServerCallContext, reading: FlightReading
     ) -> Iterator[pa.Table]:
+        most_bytes = self._services.max_message_bytes
         with statuses.answered(callers.of(context).span):
             while batches := self._bridge.run(reading.take(), context):
                 for batch in batches:
-                    yield from messages.cut(batch, reading.schema)
+                    yield from messages.cut(batch, reading.schema, most_bytes)
                 if reading.is_whole:
                     return
 
