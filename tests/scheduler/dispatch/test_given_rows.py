@@ -30,7 +30,9 @@ async def test_rows_are_read_where_the_statement_runs(tmp_path: Path) -> None:
         async def rows(statement: Statement) -> list[dict[str, object]]:
             stream = await cluster.dispatch.execute(new_query_id(), statement)
             batches = [batch async for batch in stream]
-            return pa.Table.from_batches(batches, stream.schema).to_pylist()
+            found: list[dict[str, object]]
+            found = pa.Table.from_batches(batches, stream.schema).to_pylist()
+            return found
 
         assert await rows(reading("SELECT sum(a) AS s FROM {given}")) == [{"s": 7}]
         joined = "SELECT count(*) AS n FROM facts JOIN {given} AS g ON facts.a = g.a"

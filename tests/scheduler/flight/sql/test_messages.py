@@ -167,6 +167,24 @@ def test_prepared_statements_are_bounded_and_expire() -> None:
     assert len(kept) == 0
 
 
+async def test_ticket_of_another_key_gives_what_the_own_key_may() -> None:
+    insert = asked(proto.CommandStatementQuery(query="INSERT INTO t VALUES (3)"))
+    select = asked(proto.CommandStatementQuery(query="SELECT count(*) AS n FROM t"))
+    async with serving({"t": memory(a=[1])}, writable=("t",), keys=KEYS) as server:
+
+        def ticket(descriptor: flight.FlightDescriptor) -> Any:
+            return lambda c: c.get_flight_info(descriptor, WRITER).endpoints[0].ticket
+
+        writing, reading = await server.ask(ticket(insert)), await server.ask(ticket(select))
+        with pytest.raises(flight.FlightUnauthorizedError, match="only read"):
+            await server.ask(lambda c: c.do_get(writing, READER).read_all())
+        rows = await server.ask(lambda c: c.do_get(reading, READER).read_all())
+        assert rows.to_pydict() == {"n": [1]}
+        # The answer of the other key still waits for its own ticket.
+        rows = await server.ask(lambda c: c.do_get(reading, WRITER).read_all())
+        assert rows.to_pydict() == {"n": [1]}
+
+
 @pytest.mark.parametrize(
     "ticket",
     [
