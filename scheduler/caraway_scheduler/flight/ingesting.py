@@ -6,7 +6,7 @@ from typing import Literal
 import pyarrow as pa
 from pyarrow import flight
 
-from caraway_core.errors import QueryForbiddenError
+from caraway_core.errors import QueryForbiddenError, TableNotFoundError
 from caraway_core.protocols.dispatch import GivenRows
 from caraway_scheduler.flight import callers, statuses, uploads
 from caraway_scheduler.flight.bridge import Bridge
@@ -18,6 +18,7 @@ from caraway_scheduler.services import Services
 MOST_BYTES = 256 * 1024 * 1024
 """An upload is in memory until it is whole: of one that breaks nothing may be seen."""
 Mode = Literal["append", "replace"]
+NO_CREATION = "uploads create no datasets; add it to the manifest"
 _ONLY_READS = "this key may only read; writing needs a key that ends in :rw"
 
 
@@ -50,7 +51,10 @@ class Ingesting:
             return replace(caller.request(sql), protocol=protocol, given=given)
 
         # Before the rows: who uploads in vain learns it early.
-        looked = self._run(context, request(f"SELECT * FROM {table} LIMIT 0"))
+        try:
+            looked = self._run(context, request(f"SELECT * FROM {table} LIMIT 0"))
+        except TableNotFoundError as exc:
+            raise statuses.NotFound(f"there is no dataset '{dataset}': {NO_CREATION}") from exc
         rows = uploads.collected(
             context,
             reader,

@@ -99,7 +99,7 @@ async def test_other_columns_are_refused_by_name(rows: dict[str, Any], says: str
         (PATH, "reader", flight.FlightUnauthorizedError, "only read"),
         (flight.FlightDescriptor.for_path("fixed"), "writer", flight.FlightUnauthorizedError,
          "read_write"),
-        (flight.FlightDescriptor.for_path("none"), "writer", pa.ArrowInvalid, "none"),
+        (flight.FlightDescriptor.for_path("none"), "writer", KeyError, "no dataset 'none'"),
         (flight.FlightDescriptor.for_path("a", "b", "c"), "writer", pa.ArrowInvalid, "name the"),
         (command(b"\xff"), "writer", pa.ArrowInvalid, "UTF-8"),
         (command(""), "writer", pa.ArrowInvalid, "name the dataset"),
@@ -177,7 +177,7 @@ async def test_driver_appends_and_replaces() -> None:
         rows = pa.table({"a": [7]})
         options = {"mode": "append", "db_schema_name": "sales"}
         assert await drive(server, driver_ingest(rows, "o", **options)) == 1
-        with pytest.raises(Exception, match="'t' is not created: ingestion creates no datasets"):
+        with pytest.raises(Exception, match="'t' is not created: uploads create no datasets"):
             await drive(server, driver_ingest(ROWS, mode="create"))
         with pytest.raises(Exception, match="'u'"):
             await drive(server, driver_ingest(ROWS, "u", mode="create_append"))

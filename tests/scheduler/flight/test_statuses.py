@@ -55,7 +55,6 @@ async def test_read_only_key_cannot_write() -> None:
     "ask",
     [
         lambda c: list(c.do_action(("PollFlightInfo", b""))),
-        lambda c: _put(c),
         lambda c: _exchange(c),
     ],
 )
@@ -147,12 +146,6 @@ def test_errors_keep_their_words(raised: errors.CarawayError, error: type[Except
 
 def _schema(descriptor: flight.FlightDescriptor, connected: Any) -> Any:
     return connected.get_schema(descriptor, bearer("reader"))
-
-
-def _put(connected: Any) -> None:
-    schema = pa.schema([("a", pa.int64())])
-    writer, _ = connected.do_put(flight.FlightDescriptor.for_path("t"), schema)
-    writer.close()
 
 
 def _exchange(connected: Any) -> None:

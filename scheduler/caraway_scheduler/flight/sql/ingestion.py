@@ -4,14 +4,12 @@ from typing import Any
 
 from pyarrow import flight
 
-from caraway_core.errors import TableNotFoundError
 from caraway_scheduler.flight import statuses
-from caraway_scheduler.flight.ingesting import Ingesting, Mode
+from caraway_scheduler.flight.ingesting import NO_CREATION, Ingesting, Mode
 from caraway_scheduler.flight.sql import metadata, preparing
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 
 _OPTIONS = proto.CommandStatementIngest.TableDefinitionOptions
-_NO_CREATION = "ingestion creates no datasets; add it to the manifest"
 
 
 def ingest(
@@ -32,10 +30,7 @@ def ingest(
         raise statuses.NotFound(f"there is no catalog '{command.catalog}'")
     dataset = f"{command.schema}.{command.table}" if command.schema else command.table
     mode = _mode(command.table_definition_options, dataset)
-    try:
-        return ingesting.take(context, dataset, reader, "flightsql", mode)
-    except TableNotFoundError as exc:
-        raise statuses.NotFound(f"there is no dataset '{dataset}': {_NO_CREATION}") from exc
+    return ingesting.take(context, dataset, reader, "flightsql", mode)
 
 
 def _mode(options: Any, dataset: str) -> Mode:
@@ -45,7 +40,7 @@ def _mode(options: Any, dataset: str) -> Mode:
         case _OPTIONS.TABLE_EXISTS_OPTION_REPLACE:
             return "replace"
         case _OPTIONS.TABLE_EXISTS_OPTION_FAIL:
-            raise statuses.InvalidArgument(f"dataset '{dataset}' is not created: {_NO_CREATION}")
+            raise statuses.InvalidArgument(f"dataset '{dataset}' is not created: {NO_CREATION}")
         case _:
             raise statuses.InvalidArgument(
                 "the command must say what to do where the table exists: append or replace"
