@@ -11,6 +11,7 @@ from caraway_core.protocols.dispatch import GivenRows
 from caraway_scheduler.flight import callers, statuses, uploads
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.readings import FlightReading
+from caraway_scheduler.flight.uploads import UploadRoom
 from caraway_scheduler.queries.active import Protocol
 from caraway_scheduler.queries.service import QueryRequest
 from caraway_scheduler.services import Services
@@ -28,6 +29,7 @@ class Ingesting:
     def __init__(self, services: Services, bridge: Bridge) -> None:
         self._services = services
         self._bridge = bridge
+        self.room = UploadRoom()
 
     def take(
         self,
@@ -55,24 +57,25 @@ class Ingesting:
             looked = self._run(context, request(f"SELECT * FROM {table} LIMIT 0"))
         except TableNotFoundError as exc:
             raise statuses.NotFound(f"there is no dataset '{dataset}': {NO_CREATION}") from exc
-        rows = uploads.collected(
-            context,
-            reader,
-            MOST_BYTES,
-            self._services.max_message_bytes,
-            lambda sent: check(sent, looked.schema, dataset),
-        )
-        rows = fitting(rows, looked.schema, dataset)
-        if mode == "replace":
-            self._run(context, request(f"DELETE FROM {table}"))
-        if not rows.num_rows:
-            return 0
-        given = GivenRows.of(rows)
-        names = ", ".join(map(_quoted_name, rows.column_names))
-        insert = f"INSERT INTO {table} ({names}) SELECT {names} FROM {_quoted(given.name)}"
-        self._run(context, request(insert, given))
-        count: int = rows.num_rows
-        return count
+        with self.room.share() as take:
+            rows = uploads.collected(
+                context,
+                reader,
+                MOST_BYTES,
+                self._services.max_message_bytes,
+                take,
+                lambda sent: check(sent, looked.schema, dataset),
+            )
+            rows = fitting(rows, looked.schema, dataset)
+            if mode == "replace":
+                self._run(context, request(f"DELETE FROM {table}"))
+            count: int = rows.num_rows
+            if count:
+                given = GivenRows.of(rows)
+                names = ", ".join(map(_quoted_name, rows.column_names))
+                source = f"SELECT {names} FROM {_quoted(given.name)}"
+                self._run(context, request(f"INSERT INTO {table} ({names}) {source}", given))
+            return count
 
     def _run(self, context: flight.ServerCallContext, request: QueryRequest) -> pa.Table:
         return self._bridge.run(self._collected(request), context)

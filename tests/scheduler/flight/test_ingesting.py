@@ -17,6 +17,8 @@ from caraway_core.tables import TableSpec
 from caraway_scheduler.flight import FlightEndpoint
 from caraway_scheduler.flight.sql import messages
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
+from caraway_scheduler.flight.statuses import Unavailable
+from caraway_scheduler.flight.uploads import UploadRoom
 from tests.kit.deadlines import until
 from tests.kit.engine import memory
 from tests.kit.runtime import Running, running
@@ -121,6 +123,18 @@ async def test_upload_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPat
         with pytest.raises(pa.ArrowInvalid, match="none of these is written"):
             await server.ask(put(PATH, rows))
         assert (await server.ask(query(ALL))).num_rows == 1
+
+
+def test_uploads_share_memory_and_give_it_back() -> None:
+    room = UploadRoom(100)
+    with room.share() as first:
+        first(60)
+        with pytest.raises(Unavailable, match="use all memory"), room.share() as second:
+            second(30)
+            second(30)
+        first(40)
+    with room.share() as third:
+        third(100)
 
 
 async def test_message_that_is_too_large_is_refused() -> None:

@@ -18,6 +18,7 @@ from caraway_scheduler.flight.sql.running import (
     is_write,
     request_of,
 )
+from caraway_scheduler.flight.uploads import UploadRoom
 from caraway_scheduler.queries.service import QueryRequest
 
 _NO_TRANSACTIONS = "transactions are not supported: every statement is committed by itself"
@@ -27,11 +28,16 @@ class Preparing:
     """What calls ask of prepared statements."""
 
     def __init__(
-        self, statements: Statements, prepared: PreparedStatements, most_message_bytes: int
+        self,
+        statements: Statements,
+        prepared: PreparedStatements,
+        most_message_bytes: int,
+        room: UploadRoom,
     ) -> None:
         self._statements = statements
         self._prepared = prepared
         self._most_message_bytes = most_message_bytes
+        self._room = room
 
     def create(self, context: flight.ServerCallContext, caller: Caller, body: bytes) -> bytes:
         """Keep a statement, and tell its handle, its columns and its parameters."""
@@ -72,10 +78,12 @@ class Preparing:
             ParametersError: they have not the columns that the statement needs.
         """
         statement = self._prepared.find(handle, caller.principal.id)
-        rows = uploads.collected(context, reader, MOST_BYTES, self._most_message_bytes)
-        if rows.num_columns or statement.found.names:
-            binding.columns(statement.found, rows)
-        self._prepared.bind(handle, caller.principal.id, rows)
+        most_message_bytes = self._most_message_bytes
+        with self._room.share() as take:
+            rows = uploads.collected(context, reader, MOST_BYTES, most_message_bytes, take)
+            if rows.num_columns or statement.found.names:
+                binding.columns(statement.found, rows)
+            self._prepared.bind(handle, caller.principal.id, rows)
 
     def request(self, caller: Caller, handle: str) -> QueryRequest:
         """Ask for a prepared statement with the one row that is bound.

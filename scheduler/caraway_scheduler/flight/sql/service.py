@@ -44,7 +44,9 @@ class FlightSql:
         self.prepared = PreparedStatements()
         self._statements = Statements(services, bridge, waiting)
         self._metadata = Metadata(services, self._statements)
-        self._preparing = Preparing(self._statements, self.prepared, services.max_message_bytes)
+        self._preparing = Preparing(
+            self._statements, self.prepared, services.max_message_bytes, ingesting.room
+        )
         self._actions = actions.Actions(services, self._statements, self._preparing, waiting)
 
     @property
