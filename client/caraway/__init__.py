@@ -1,5 +1,5 @@
-"""The `caraway` command and the Python client: what a user starts, and what asks a runtime.
+"""The `caraway` command and the Python client library.
 
-Only `caraway_core` may be imported here; the runtime's own commands are loaded by name when they
-are asked for, so that `pip install caraway` without extras is a complete client.
+Imports `caraway_core` only. The runtime's own commands are loaded by name when they are used, so
+`pip install caraway` without extras installs a complete client.
 """

@@ -1,4 +1,4 @@
-"""A synchronous client of a Caraway runtime.
+"""A synchronous client for a Caraway runtime.
 
 with Client("http://127.0.0.1:8090") as client:
     for row in client.sql_stream("SELECT * FROM orders WHERE year = :year", {"year": 2024}):
@@ -15,23 +15,25 @@ from typing import Any
 from urllib.parse import quote
 
 from caraway import ingests, parsing, queries, refreshes, retries
-from caraway.errors import BrokenAnswerError, RefusedError, UnreachableError
+from caraway.errors import ApiError, BrokenResponseError, UnreachableError
 from caraway.formats import Format
-from caraway.ingests import Event, Ingests
+from caraway.ingests import Event, IngestApi
 from caraway.parsing import Row
-from caraway.queries import Queries, Query
-from caraway.refreshes import Refreshes, Standing
-from caraway.transport import Request, Transport
+from caraway.queries import QueryApi, QueryHandle
+from caraway.refreshes import AccelerationStatus, RefreshApi
+from caraway.transport import ApiRequest, Transport
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
 
-# By name, or in order.
+# A mapping binds parameters by name, a sequence by position.
 Parameters = Mapping[str, Any] | Sequence[Any]
 
 
 class Client:
-    """Talks to one runtime over HTTP. Every method may raise UnreachableError, RefusedError
-    and BrokenAnswerError."""
+    """Sends requests to one runtime over HTTP.
+
+    Every method may raise UnreachableError, ApiError and BrokenResponseError.
+    """
 
     def __init__(
         self,
@@ -45,9 +47,9 @@ class Client:
         self._transport = Transport(endpoint, api_key, cacert, sleep)
         self._reads = retries.reads(max_retries)
         self._statements = retries.statements(max_retries)
-        self._queries = Queries(self._transport, max_retries, sleep)
-        self._refreshes = Refreshes(self._transport, max_retries, sleep)
-        self._ingests = Ingests(self._transport, max_retries)
+        self._queries = QueryApi(self._transport, max_retries, sleep)
+        self._refreshes = RefreshApi(self._transport, max_retries, sleep)
+        self._ingests = IngestApi(self._transport, max_retries)
 
     def __enter__(self) -> "Client":
         return self
@@ -62,31 +64,37 @@ class Client:
 
     @property
     def endpoint(self) -> str:
-        """The address that requests go to."""
+        """The base URL of the runtime."""
         return self._transport.endpoint
 
     def close(self) -> None:
-        """Close the connections; the client is of no use afterwards."""
+        """Close all connections. The client cannot be used afterwards."""
         self._transport.close()
 
     def sql(self, query: str, parameters: Parameters | None = None) -> list[Row]:
-        """Run a statement and hold all its rows."""
+        """Run a statement and return all its rows."""
         return list(self.sql_stream(query, parameters))
 
     def sql_stream(
         self, query: str, parameters: Parameters | None = None
     ) -> Generator[Row, None, None]:
-        """Run a statement and yield its rows as they arrive; closing the generator cancels it."""
+        """Run a statement and yield its rows as they arrive.
+
+        Closing the generator cancels the statement.
+        """
         with closing(self.sql_chunks(query, parameters, Format.NDJSON)) as chunks:
-            for line in parsing.lines(chunks):
-                yield parsing.row(line)
+            for line in parsing.iter_lines(chunks):
+                yield parsing.parse_object(line)
 
     def sql_chunks(
         self, query: str, parameters: Parameters | None = None, format: Format = Format.JSON
     ) -> Generator[bytes, None, None]:
-        """Run a statement and yield the bytes of the answer; closing the generator cancels it."""
+        """Run a statement and yield the bytes of the response.
+
+        Closing the generator cancels the statement.
+        """
         body, content_type = _statement(query, parameters)
-        request = Request(
+        request = ApiRequest(
             "POST",
             "/v1/sql",
             accept=format.media_type,
@@ -104,24 +112,27 @@ class Client:
         timeout_seconds: float | None = None,
         maximum_size: int | None = None,
         idempotency_key: str = "",
-    ) -> Query:
-        """Submit a query that runs whether or not anybody waits for it.
+    ) -> QueryHandle:
+        """Submit an asynchronous query. It keeps running if the client disconnects.
 
-        A key of the caller's own makes that true of several calls, too: they give one query.
+        Calls with the same `idempotency_key` return the same query.
         """
         submission = queries.submission(sql, parameters, timeout_seconds, maximum_size)
         return self._queries.submit(submission, idempotency_key)
 
-    def open_query(self, query_id: str) -> Query:
-        """A query that was submitted before; nothing is asked of the server yet."""
-        return Query(query_id, self._queries)
+    def open_query(self, query_id: str) -> QueryHandle:
+        """Return a handle for a query submitted earlier, without contacting the server."""
+        return QueryHandle(query_id, self._queries)
 
     def queries(self, status: str = "", limit: int = 100) -> list[Row]:
-        """The caller's asynchronous queries, the newest first; `status` is one such as failed."""
+        """List the caller's asynchronous queries, newest first.
+
+        `status` limits the list to one status, such as `failed`.
+        """
         return self._queries.list(status, limit)
 
     def datasets(self, *, status: bool = False) -> list[Row]:
-        """The datasets; with `status`, also their state and what is wrong with them."""
+        """List the datasets; `status` adds the status and error message of each."""
         return self.rows("datasets", {"status": "true"} if status else {})
 
     def refresh(
@@ -131,118 +142,118 @@ class Client:
         refresh_mode: str | None = None,
         refresh_jitter_max: str | float | None = None,
     ) -> str:
-        """Have an accelerated dataset refreshed; return what the server says to it.
+        """Request a refresh of an accelerated dataset and return the server's message.
 
-        While a refresh runs, one more is kept waiting. What is not None is otherwise than the
-        manifest has it, for this refresh only.
+        If a refresh is running, one more is queued. Arguments other than None override the
+        manifest for this refresh only.
         """
-        wanted = {
+        overrides = {
             "refresh_sql": refresh_sql,
             "refresh_mode": refresh_mode,
             "refresh_jitter_max": refresh_jitter_max,
         }
-        given = {key: value for key, value in wanted.items() if value is not None}
-        return self._refreshes.ask(name, given)
+        given = {key: value for key, value in overrides.items() if value is not None}
+        return self._refreshes.request_refresh(name, given)
 
     def watch_refresh(
         self, name: str, before: Row, longest_pause_s: float = 2.0
-    ) -> Generator[Standing, None, None]:
-        """Yield how a dataset stands until the refresh that was just asked for is over.
+    ) -> Generator[AccelerationStatus, None, None]:
+        """Yield the status of a dataset until the refresh just requested has finished.
 
-        `before` is what `acceleration` returned before the asking.
+        `before` is what `acceleration` returned before the request.
 
         Raises:
-            RefreshError: it failed, or nothing comes of it.
+            RefreshError: the refresh failed or never started.
         """
-        return self._refreshes.watch(name, refreshes.standing(before), longest_pause_s)
+        return self._refreshes.watch_refresh(name, refreshes.parse_status(before), longest_pause_s)
 
     def acceleration(self, name: str) -> Row:
-        """Which version of an accelerated dataset is read, and how its refresh stands."""
-        return self._refreshes.document(name)
+        """Return the current version of an accelerated dataset and the state of its refresh."""
+        return self._refreshes.fetch_acceleration(name)
 
     def set_refresh_sql(self, name: str, sql: str | None) -> None:
-        """Change what is loaded, from the next refresh until the next start of the server.
+        """Set the refresh SQL from the next refresh until the server restarts.
 
-        None: it stays as it is.
+        None leaves it unchanged.
         """
         self._refreshes.configure(name, {"refresh_sql": sql})
 
     def ingest(self, name: str, events: Iterable[Event]) -> int:
-        """Apply change events to a dataset, in order; return how many were applied.
+        """Apply change events to a dataset in order and return how many were applied.
 
-        An event is a Debezium envelope, as a mapping or as its JSON. They are sent in requests of
-        a thousand; of one request all are applied or none. What failed on the way is sent again
-        under the same key, so that nothing is applied twice.
+        An event is a Debezium envelope, as a mapping or as JSON. Events are sent in batches of a
+        thousand; each batch is applied completely or not at all. A batch is retried with the same
+        idempotency key, so no event is applied twice.
         """
         return sum(self.ingests(name, events))
 
     def ingests(
         self, name: str, events: Iterable[Event], batch_events: int = ingests.BATCH_EVENTS
     ) -> Generator[int, None, None]:
-        """As `ingest`; yield how many were applied after each request."""
-        return self._ingests.send(name, events, batch_events)
+        """Like `ingest`, but yield the number of events applied after each batch."""
+        return self._ingests.send_events(name, events, batch_events)
 
     def catalogs(self) -> list[Row]:
-        """The catalogs."""
+        """List the catalogs."""
         return self.rows("catalogs")
 
     def status(self) -> list[Row]:
-        """The runtime's connections: name, endpoint and state."""
+        """List the runtime's servers with their name, endpoint and status."""
         return self.rows("status")
 
     def rows(self, name: str, query: Mapping[str, str] | None = None) -> list[Row]:
-        """The entries of a list route."""
-        return parsing.rows(self.listing(name, query))
+        """Return the entries of a list route."""
+        return parsing.parse_list(self.listing(name, query))
 
     def listing(
         self, name: str, query: Mapping[str, str] | None = None, format: Format = Format.JSON
     ) -> str:
-        """The unparsed body of a list route, as JSON or CSV."""
-        asked = dict(query or {})
+        """Return the unparsed body of a list route, as JSON or CSV."""
+        parameters = dict(query or {})
         if format is Format.CSV:
-            asked["format"] = "csv"
-        request = Request("GET", f"/v1/{name}", accept=format.media_type, query=asked)
+            parameters["format"] = "csv"
+        request = ApiRequest("GET", f"/v1/{name}", accept=format.media_type, query=parameters)
         return self._transport.text(request, self._reads)
 
     def readiness(self, *, verbose: bool = False) -> tuple[bool, str]:
-        """Whether the runtime is ready, and what it says about it."""
+        """Return whether the runtime is ready, and the text of its response."""
         query = {"verbose": "true"} if verbose else {}
-        request = Request("GET", "/v1/ready", accept="text/plain", query=query)
+        request = ApiRequest("GET", "/v1/ready", accept="text/plain", query=query)
         try:
             return True, self._transport.text(request, retries.once())
-        except RefusedError as refused:
-            if refused.status != 503:
+        except ApiError as error:
+            if error.status != 503:
                 raise
-            return False, refused.message
+            return False, error.message
 
     def is_ready(self) -> bool:
-        """Whether every component is ready; False also when nobody answers."""
+        """Whether every component is ready; False if the runtime cannot be reached."""
         try:
             return self.readiness()[0]
         except UnreachableError:
             return False
 
     def is_healthy(self) -> bool:
-        """Whether the process answers."""
-        request = Request("GET", "/health", accept="text/plain", timeout_s=5.0)
+        """Whether the process responds."""
+        request = ApiRequest("GET", "/health", accept="text/plain", timeout_s=5.0)
         try:
             return self._transport.text(request, retries.once()).strip() == "ok"
-        except (UnreachableError, RefusedError, BrokenAnswerError):
+        except (UnreachableError, ApiError, BrokenResponseError):
             return False
 
     def active(self) -> list[Row]:
-        """The statements that run now; needs a key that may write."""
-        request = Request("GET", "/v1/sql/active", accept=Format.JSON.media_type)
-        return parsing.rows(self._transport.text(request, self._reads), "queries")
+        """List the statements running now. Requires a key with write access."""
+        request = ApiRequest("GET", "/v1/sql/active", accept=Format.JSON.media_type)
+        return parsing.parse_list(self._transport.text(request, self._reads), "queries")
 
     def cancel(self, query_id: str) -> None:
-        """Cancel a statement; needs a key that may write.
+        """Cancel a running statement. Requires a key with write access.
 
         Raises:
-            RefusedError: status 404 when it does not run (any more).
+            ApiError: with status 404 if the statement is not running.
         """
         path = f"/v1/sql/{quote(query_id, safe='')}/cancel"
-        request = Request("POST", path, accept=Format.JSON.media_type)
+        request = ApiRequest("POST", path, accept=Format.JSON.media_type)
         self._transport.text(request, retries.once())
 
 
@@ -250,6 +261,6 @@ def _statement(query: str, parameters: Parameters | None) -> tuple[bytes, str]:
     if not parameters:
         return query.encode(), "text/plain"
     given = dict(parameters) if isinstance(parameters, Mapping) else list(parameters)
-    # Dates and decimals travel as text, which the server casts to what the statement needs.
+    # Dates and decimals are sent as strings, which the server casts to the type it needs.
     body = json.dumps({"sql": query, "parameters": given}, default=str)
     return body.encode(), "application/json"

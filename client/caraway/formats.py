@@ -1,10 +1,10 @@
-"""The forms in which a runtime answers SQL, by the names that users type."""
+"""Result formats, by the names users type."""
 
 from enum import StrEnum
 
 
 class Format(StrEnum):
-    """How rows are written."""
+    """The format of the rows of a statement."""
 
     TABLE = "table"
     JSON = "json"
@@ -14,7 +14,7 @@ class Format(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """What to put into `Accept` to get this form."""
+        """The value of the `Accept` header for this format."""
         return _MEDIA_TYPES[self]
 
     @property
@@ -23,7 +23,7 @@ class Format(StrEnum):
 
 
 class ResultFormat(StrEnum):
-    """How the rows of an asynchronous query are written."""
+    """The format of the rows of an asynchronous query."""
 
     TABLE = "table"
     JSON = "json"
@@ -34,10 +34,10 @@ class ResultFormat(StrEnum):
 
     @property
     def media_type(self) -> str:
-        """What to put into `Accept` to get this form; JSON is put together from its lines."""
+        """The value of the `Accept` header for this format."""
         if self is ResultFormat.PARQUET:
             return "application/vnd.apache.parquet"
-        # As JSON, these come chunk by chunk.
+        # The results route sends JSON as lines; the client joins them into an array.
         return Format.NDJSON.media_type if self is ResultFormat.JSON else Format(self).media_type
 
     @property

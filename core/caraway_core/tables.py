@@ -1,14 +1,15 @@
-"""What a table is made of, as frozen values: they cross to executors, so they hold no clients.
+"""Table specifications as frozen values; they are sent to executors, so they hold no clients.
 
-A source turns a dataset of the manifest into one of these; the engine turns it into a table that
-SQL can read. Nothing here reads a byte.
+A source turns a dataset of the manifest into one of these; a reader of the engine turns it into a
+table that SQL can read. A source may bring a kind of its own, see `TableSpec`. Nothing here reads
+a byte.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from caraway_core.partitions.keys import PartitionBy
 
@@ -103,23 +104,142 @@ class FileScan:
 
 
 @dataclass(frozen=True, slots=True)
-class FilesTable:
+class TableSplit:
+    """A part of a table that its reader can read alone. A kind of table extends this.
+
+    `name` is the same for the same part each time that the table is resolved.
+    """
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def size_bytes(self) -> int:
+        """How large its rows are, as far as that is known."""
+        return 0
+
+
+class TableSpec:
+    """A kind of table. A source brings its own by a frozen dataclass that extends this.
+
+    The engine finds the reader of a kind by its type, see `caraway_engine.scans.readers`. Nothing
+    else asks for the type: it asks for the properties below. A kind can be pickled, its `repr`
+    shows no secrets, and two that are equal are the same table.
+    """
+
+    __slots__ = ()
+
+    schema: pa.Schema
+
+    @property
+    def size_bytes(self) -> int:
+        """How large the table is at its source; 0: not known."""
+        return 0
+
+    @property
+    def row_count(self) -> int | None:
+        """How many rows it has, as far as that is known without reading it."""
+        return None
+
+    @property
+    def is_external(self) -> bool:
+        """Whether its reader gives rows that the engine cannot read itself, and may wait for."""
+        return True
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether several executors may read it for one query."""
+        return self.is_divisible
+
+    @property
+    def is_divisible(self) -> bool:
+        """Whether each of several executors can read a share of it."""
+        return len(self.splits) > 1
+
+    @property
+    def splits(self) -> Sequence[TableSplit]:
+        """The parts that its reader can read alone; empty where there is only one."""
+        return ()
+
+    @property
+    def scans(self) -> tuple[FileScan, ...]:
+        """The files that the engine reads it from."""
+        return ()
+
+    @property
+    def version(self) -> StoredTable | None:
+        """The version of an accelerated dataset that it is."""
+        return None
+
+    @property
+    def query(self) -> str | None:
+        """The query that it is a name for."""
+        return None
+
+    @property
+    def first_rows(self) -> pa.Table | None:
+        """What a table in the memory of one executor starts with."""
+        return None
+
+    @property
+    def why_unchangeable(self) -> str:
+        """Why its rows cannot be updated or deleted; empty where they can."""
+        return ""
+
+    def moved(self, places: Mapping[str, str]) -> Self:
+        """Return the table with other paths of local files."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class FilesTable(TableSpec):
     """A table over files: the union of its scans, columns matched by name, absent ones NULL."""
 
     schema: pa.Schema
-    scans: tuple[FileScan, ...]
+    scans: tuple[FileScan, ...] = field()
 
     @property
     def size_bytes(self) -> int:
         return sum(scan.size_bytes for scan in self.scans)
 
+    @property
+    def is_external(self) -> bool:
+        return False
+
+    @property
+    def is_divisible(self) -> bool:
+        return len(self.scans) == 1
+
+    @property
+    def why_unchangeable(self) -> str:
+        return (
+            "its rows are in files; write the files anew, or keep rows that change in a dataset "
+            "`from: cdc:...` with a `primary_key`"
+        )
+
+    def moved(self, places: Mapping[str, str]) -> FilesTable:
+        scans = (
+            replace(scan, paths=tuple(places.get(path, path) for path in scan.paths))
+            for scan in self.scans
+        )
+        return replace(self, scans=tuple(scans))
+
 
 @dataclass(frozen=True, slots=True)
-class MemoryTable:
+class MemoryTable(TableSpec):
     """A table that lives in the memory of the executor; `rows` is what it starts with."""
 
     schema: pa.Schema
     rows: pa.Table
+
+    @property
+    def is_external(self) -> bool:
+        return False
+
+    @property
+    def first_rows(self) -> pa.Table:
+        return self.rows
 
 
 Twice = Literal["refuse", "same", "first", "last"]
@@ -147,7 +267,7 @@ class Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredTable:
+class StoredTable(TableSpec):
     """One version of an accelerated dataset: chunks in a result store, which never change.
 
     Executors read the chunks that they need and keep them in memory; a query reads all of one
@@ -165,6 +285,31 @@ class StoredTable:
     replicas: int = 1
     """How many executors have each partition in memory; the first of them answers."""
 
+    @property
+    def size_bytes(self) -> int:
+        return sum(each.size_bytes for each in self.chunks)
+
+    @property
+    def row_count(self) -> int | None:
+        """The rows of its chunks; with a key, some of them may stand for one row."""
+        return None if self.keys else sum(each.row_count for each in self.chunks)
+
+    @property
+    def is_external(self) -> bool:
+        return False
+
+    @property
+    def is_shareable(self) -> bool:
+        return True
+
+    @property
+    def is_divisible(self) -> bool:
+        return len(self.chunks) > 1
+
+    @property
+    def version(self) -> StoredTable:
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class RemoteColumn:
@@ -181,13 +326,13 @@ class RemoteColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteSplit:
+class RemoteSplit(TableSplit):
     """The rows of a remote table whose key is at least `low` and less than `high`."""
 
     column: str
     low: int | None
     high: int | None
-    size_bytes: int
+    size_bytes: int = field()
 
     @property
     def name(self) -> str:
@@ -195,7 +340,7 @@ class RemoteSplit:
 
 
 @dataclass(frozen=True, slots=True)
-class RemoteTable:
+class RemoteTable(TableSpec):
     """A table that a database keeps and that is read there, statement by statement.
 
     `reader` is a name of `registry.REMOTE_READERS`; `login` may hold secrets, so it is never
@@ -209,6 +354,7 @@ class RemoteTable:
     login: Mapping[str, str] = field(repr=False)
     size_bytes: int = 0
     splits: tuple[RemoteSplit, ...] = ()
+    row_count: int | None = None
 
     @property
     def title(self) -> str:
@@ -216,10 +362,21 @@ class RemoteTable:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewTable:
-    """A name for a query over other tables."""
+class ViewTable(TableSpec):
+    """A name for a query over other tables, which knows the columns when it is planned."""
 
     sql: str
 
+    @property
+    def schema(self) -> pa.Schema:
+        import pyarrow as pa
 
-TableSpec = FilesTable | MemoryTable | RemoteTable | StoredTable | ViewTable
+        return pa.schema([])
+
+    @property
+    def is_external(self) -> bool:
+        return False
+
+    @property
+    def query(self) -> str:
+        return self.sql

@@ -10,7 +10,7 @@ from caraway_core.ids import PUBLIC, PrincipalId
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller. Caches and jobs of one principal are never seen by another."""
+    """A caller; cached results and jobs are never shared between principals."""
 
     id: PrincipalId
     may_write: bool
@@ -45,7 +45,7 @@ class Keyring:
         ]
 
     def find(self, key: str) -> Principal | None:
-        """Compare with every key, in a time that does not depend on which one matches."""
+        """Compare with every key in constant time."""
         given = _digest(key)
         found = None
         for digest, principal in self._principals:
@@ -59,7 +59,7 @@ def _digest(key: str) -> bytes:
 
 
 def presented_key(x_api_key: str | None, authorization: str | None) -> str | None:
-    """Take the key out of the headers; an empty one is as good as absent."""
+    """Return the key from the headers; an empty key counts as absent."""
     if x_api_key:
         return x_api_key
     scheme, _, token = (authorization or "").partition(" ")

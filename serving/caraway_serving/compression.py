@@ -13,7 +13,7 @@ _FAST = 1
 
 
 class Compressor(Protocol):
-    """What zlib and zstandard have in common."""
+    """The compressor interface that zlib and zstandard share."""
 
     def compress(self, data: bytes) -> bytes: ...
 
@@ -39,7 +39,7 @@ def make(coding: Coding) -> Compressor:
 
 
 DECODED = ("gzip", "deflate", "zstd", "identity")
-"""What bodies of requests may be encoded in."""
+"""Supported content encodings of request bodies."""
 _STEP_BYTES = 1024 * 1024
 _SLICE_BYTES = 256
 _MOST_FRAMES = 1_000
@@ -47,7 +47,7 @@ _LARGEST_WINDOW = 8 * 1024 * 1024
 
 
 class DamagedBodyError(Exception):
-    """A body is not what its encoding says."""
+    """A body does not match its content encoding."""
 
 
 def decompressed(body: bytes, encoding: str) -> Iterator[bytes]:

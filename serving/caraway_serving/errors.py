@@ -1,4 +1,4 @@
-"""Turns errors into HTTP answers: one status for each kind, in the body of the route family."""
+"""Maps errors to HTTP responses: one status per kind, in the format of the route family."""
 
 from collections.abc import Callable, Mapping
 
@@ -25,7 +25,7 @@ CLIENT_GONE = Response(status_code=499)
 
 
 class RefusedRequestError(Exception):
-    """A request that is refused before it becomes work; `status` is the HTTP answer."""
+    """A request that is rejected before any work starts; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Limits beside those of the manifest: what they say, and how many requests they let through."""
+"""Limits set outside the manifest: parsing them, and rate limiting requests."""
 
 import math
 import time
@@ -31,7 +31,7 @@ _OURS = ("api_rps", "request_timeout_secs", "sql_query_timeout_secs", "sql_concu
 class ParsedLimits:
     limits: RequestLimits
     unknown: tuple[str, ...] = ()
-    """Keys that mean nothing here; a newer service may send more of them."""
+    """Unknown keys, which are ignored; a newer service may send more of them."""
 
 
 def parse(text: str) -> ParsedLimits:
@@ -67,7 +67,7 @@ def share(limit: int | None, schedulers: int) -> int | None:
 
 
 class TokenBucket:
-    """Lets so many through a second, and those of one second at once. For any thread."""
+    """A thread-safe token bucket that holds the tokens of one second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate: float | None = None
@@ -77,7 +77,7 @@ class TokenBucket:
         self._lock = Lock()
 
     def refill_at(self, rate: float | None) -> None:
-        """Let so many through from now on; None lets everybody through."""
+        """Set the rate from now on; None removes the limit."""
         with self._lock:
             if rate == self.rate:
                 return
@@ -117,7 +117,7 @@ class InForce:
 
 
 def too_many(rate: float) -> str:
-    """Word the refusal of a request that comes too soon."""
+    """Return the message for a request that exceeds the rate limit."""
     return f"more than {rate:g} requests a second; the limit api_rps allows no more"
 
 

@@ -57,7 +57,9 @@ class HttpServer(uvicorn.Server):
         *,
         most_connections: int = _MOST_CONNECTIONS,
         head_timeout_s: float = _HEAD_TIMEOUT_S,
+        grace_s: int = _GRACE_S,
     ) -> None:
+        """Take how long answers under way may still take after `stop`."""
         self._is_draining = False
         config = uvicorn.Config(
             app,
@@ -71,7 +73,7 @@ class HttpServer(uvicorn.Server):
             server_header=False,
             proxy_headers=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
-            timeout_graceful_shutdown=_GRACE_S,
+            timeout_graceful_shutdown=grace_s,
             # uvicorn serves TLS when a context comes out of its configuration.
             ssl_context_factory=(lambda _config, _default: context) if context else None,
             ssl_certfile="(the context has it)" if context else None,

@@ -1,4 +1,4 @@
-"""Sends rows as they come, no faster than the client reads; waits for no client that has left."""
+"""Streams rows with backpressure, and stops when the client disconnects."""
 
 import asyncio
 from collections.abc import AsyncIterable, Callable, Coroutine, Mapping
@@ -104,7 +104,7 @@ class BodySender:
 
 
 async def disconnected(receive: Receive) -> None:
-    """Return once the client has gone away."""
+    """Return when the client disconnects."""
     while (await receive())["type"] != "http.disconnect":
         pass
 

@@ -1,4 +1,4 @@
-"""TLS from PEM files, loaded anew when they change."""
+"""TLS from PEM files, reloaded when they change."""
 
 import logging
 import ssl
@@ -34,7 +34,7 @@ class ServerTls:
 
 @dataclass(slots=True)
 class Certificate:
-    """A server certificate; connections made after a reload get the new one.
+    """A server certificate; connections opened after a reload use the new one.
 
     Clients are asked for certificates by `client_auth`, of authorities in `client_ca_file`.
     """
@@ -65,7 +65,7 @@ class Certificate:
         return ServerTls(self.certificate_file.read_bytes(), self.key_file.read_bytes(), client_ca)
 
     def reload_if_changed(self) -> bool:
-        """Load the files if they differ; a pair that does not fit is logged and left alone."""
+        """Reload the files if they changed; if loading fails, log it and keep the old pair."""
         try:
             modified = self._modified()
             if modified == self._seen:

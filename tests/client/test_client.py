@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from caraway.client import Client
-from caraway.errors import BrokenAnswerError, RefusedError
+from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import Format
 from tests.client.runtime import Answer, FakeRuntime, Pauses, nobody
 
@@ -29,7 +29,7 @@ def test_sql_sends_plain_text_and_returns_rows(runtime: FakeRuntime, client: Cli
     assert runtime.asked[0].headers["accept"] == "application/x-ndjson"
 
 
-def test_parameters_make_the_body_json(runtime: FakeRuntime, client: Client) -> None:
+def test_parameters_are_sent_as_json(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("POST /v1/sql", Answer(body=ROWS))
 
     client.sql("SELECT :n", {"n": 1})
@@ -38,7 +38,7 @@ def test_parameters_make_the_body_json(runtime: FakeRuntime, client: Client) -> 
     assert json.loads(runtime.asked[0].body) == {"sql": "SELECT :n", "parameters": {"n": 1}}
 
 
-def test_parameters_may_be_given_in_order(runtime: FakeRuntime, client: Client) -> None:
+def test_parameters_can_be_positional(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("POST /v1/sql", Answer(body=ROWS))
 
     client.sql("SELECT $1, $2", [1, datetime.date(2025, 1, 2)])
@@ -47,28 +47,28 @@ def test_parameters_may_be_given_in_order(runtime: FakeRuntime, client: Client) 
 
 
 @pytest.mark.parametrize("body", [b"", b"\n"])
-def test_an_empty_answer_has_no_rows(runtime: FakeRuntime, client: Client, body: bytes) -> None:
+def test_an_empty_body_has_no_rows(runtime: FakeRuntime, client: Client, body: bytes) -> None:
     runtime.answers("POST /v1/sql", Answer(body=body))
 
     assert client.sql("SELECT 1 WHERE false") == []
 
 
-def test_a_last_row_without_a_line_end_is_a_row(runtime: FakeRuntime, client: Client) -> None:
+def test_a_last_row_without_a_line_break_is_a_row(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("POST /v1/sql", Answer(body=b'{"n":1}\n{"n":2}'))
 
     assert list(client.sql_stream("SELECT n")) == [{"n": 1}, {"n": 2}]
 
 
 @pytest.mark.parametrize("body", [b"[1]\n", b"<html>\n"])
-def test_what_is_not_a_row_is_refused(runtime: FakeRuntime, client: Client, body: bytes) -> None:
+def test_a_body_without_rows_is_rejected(runtime: FakeRuntime, client: Client, body: bytes) -> None:
     runtime.answers("POST /v1/sql", Answer(body=body))
 
-    with pytest.raises(BrokenAnswerError, match="the server sent"):
+    with pytest.raises(BrokenResponseError, match="the server sent"):
         client.sql("SELECT 1")
 
 
 @pytest.mark.parametrize("format", Format)
-def test_chunks_are_asked_for_by_media_type(
+def test_chunks_are_requested_by_media_type(
     runtime: FakeRuntime, client: Client, format: Format
 ) -> None:
     runtime.answers("POST /v1/sql", Answer(body=b"abc"))
@@ -77,16 +77,16 @@ def test_chunks_are_asked_for_by_media_type(
     assert runtime.asked[0].headers["accept"] == format.media_type
 
 
-def test_a_busy_server_is_asked_again_twice(runtime: FakeRuntime, client: Client) -> None:
+def test_a_busy_server_is_retried_twice(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("POST /v1/sql", Answer(429, b"queue is full"))
 
-    with pytest.raises(RefusedError, match="queue is full"):
+    with pytest.raises(ApiError, match="queue is full"):
         client.sql("SELECT 1")
 
     assert len(runtime.asked) == 3
 
 
-def test_lists_are_read_from_their_routes(runtime: FakeRuntime, client: Client) -> None:
+def test_lists_are_fetched_from_their_routes(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /v1/datasets", Answer(body=b'[{"name":"orders"}]'))
     runtime.answers("GET /v1/catalogs", Answer(body=b'[{"name":"lake"}]'))
     runtime.answers("GET /v1/status", Answer(body=b'[{"name":"http"}]'))
@@ -98,7 +98,7 @@ def test_lists_are_read_from_their_routes(runtime: FakeRuntime, client: Client) 
     assert [asked.query for asked in runtime.asked[:2]] == [{}, {"status": "true"}]
 
 
-def test_csv_is_asked_for_in_the_query_and_the_header(runtime: FakeRuntime, client: Client) -> None:
+def test_csv_is_requested_in_the_query_and_the_header(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /v1/catalogs", Answer(body=b"from,name\n"))
 
     assert client.listing("catalogs", format=Format.CSV) == "from,name\n"
@@ -106,10 +106,10 @@ def test_csv_is_asked_for_in_the_query_and_the_header(runtime: FakeRuntime, clie
     assert runtime.asked[0].headers["accept"] == "text/csv"
 
 
-def test_a_list_route_that_sends_no_list_is_refused(runtime: FakeRuntime, client: Client) -> None:
+def test_a_list_route_that_sends_no_list_is_rejected(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /v1/datasets", Answer(body=b"{}"))
 
-    with pytest.raises(BrokenAnswerError, match="a list is expected"):
+    with pytest.raises(BrokenResponseError, match="expected a JSON array"):
         client.datasets()
 
 
@@ -127,14 +127,14 @@ def test_active_statements_are_unpacked_and_can_be_cancelled(
     assert runtime.asked[1].path == "/v1/sql/a%2Fb/cancel"
 
 
-def test_cancelling_what_does_not_run_says_so(runtime: FakeRuntime, client: Client) -> None:
+def test_cancelling_an_unknown_statement_fails(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("POST /v1/sql/x/cancel", Answer(404, b'{"error":"no query x"}'))
 
-    with pytest.raises(RefusedError, match="no query x"):
+    with pytest.raises(ApiError, match="no query x"):
         client.cancel("x")
 
 
-def test_not_ready_is_an_answer_and_not_tried_again(runtime: FakeRuntime, client: Client) -> None:
+def test_not_ready_is_a_result_and_not_retried(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /v1/ready", Answer(503, b"not ready"), Answer(body=b"ready"))
 
     assert client.readiness(verbose=True) == (False, "not ready")
@@ -142,13 +142,13 @@ def test_not_ready_is_an_answer_and_not_tried_again(runtime: FakeRuntime, client
     assert [asked.query for asked in runtime.asked] == [{"verbose": "true"}, {}]
 
 
-def test_health_is_whether_the_process_says_ok(runtime: FakeRuntime, client: Client) -> None:
+def test_only_ok_is_healthy(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /health", Answer(body=b"ok\n"), Answer(500), Answer(body=b"<html>"))
 
     assert [client.is_healthy() for _ in range(3)] == [True, False, False]
 
 
-def test_nobody_is_neither_healthy_nor_ready() -> None:
+def test_an_unreachable_runtime_is_neither_healthy_nor_ready() -> None:
     with nobody() as endpoint, Client(endpoint) as client:
         assert not client.is_healthy()
         assert not client.is_ready()

@@ -1,4 +1,4 @@
-"""Clients against the real process: the command line, the library, Arrow Flight."""
+"""Clients against the real process: the command line, the library and Arrow Flight."""
 
 import os
 import subprocess

@@ -15,8 +15,9 @@ from caraway_core.changes import Log, LogEntry, Op
 from caraway_core.errors import ExecutionError, OutOfMemoryQueryError
 from caraway_core.ids import TableName, new_query_id
 from caraway_core.partitions import naming
+from caraway_core.pieces import StoredPiece
 from caraway_core.protocols.dispatch import Statement
-from caraway_core.protocols.fleet import Piece, Share
+from caraway_core.protocols.fleet import Share
 from caraway_core.tables import Keys, LookupColumns, StoredTable, TableSpec
 from caraway_engine.stored import ChunksAwayError, MissingChunks, StoredVersion
 from caraway_executor.chunks import KeptChunks
@@ -169,7 +170,7 @@ async def test_tasks_read_shares_and_whole_tables_where_the_log_says(tmp_path: P
         logs = {spec.key: log[:count]}
         total = 0
         for held in (names[:3], names[3:4], names[4:]):
-            share = Share(T, tuple(Piece(name, 0, 1, 1) for name in held))
+            share = Share(T, tuple(StoredPiece(name) for name in held))
             run = task("SELECT sum(k) AS k FROM t", SCHEMAS, shares=[share])
             stream = await local.run(replace(run, logs=logs), ())
             total += sum([batch.column(0)[0].as_py() async for batch in stream])
@@ -187,9 +188,9 @@ async def test_pieces_are_buckets_also_without_rows(tmp_path: Path) -> None:
     pieces = local.session.pieces(T)
     assert pieces is not None
 
-    assert [each.path for each in pieces] == [naming.name_of([n]) for n in range(4)]
+    assert [each.name for each in pieces] == [naming.name_of([n]) for n in range(4)]
     assert sum(each.size_bytes for each in pieces) == spec.chunks[0].size_bytes
-    rows = [await local.load(T, spec, (), [each.path]) for each in pieces]
+    rows = [await local.load(T, spec, (), [each.name]) for each in pieces]
     assert sorted(rows) == [0, 0, 0, 1]
 
 
@@ -222,9 +223,9 @@ async def test_rows_with_one_key_are_refused(tmp_path: Path) -> None:
     spec = await stored(tmp_path, rows, 2)
     local = executor({"t": memory(k=[1])})
 
-    with pytest.raises(ExecutionError, match=r"dataset 't': primary key \(k\) = 5 is there twice"):
+    with pytest.raises(ExecutionError, match=r"dataset 't': primary key \(k\) = 5 is duplicated"):
         await local.load(T, replace(spec, keys=Keys(("k",))))
-    with pytest.raises(ExecutionError, match=r"primary key \(g, k\) = 'a', 5 is there twice"):
+    with pytest.raises(ExecutionError, match=r"primary key \(g, k\) = 'a', 5 is duplicated"):
         await local.load(T, replace(spec, keys=Keys(("g", "k"))))
     assert await local.load(T, replace(spec, keys=Keys(("k",), "same"))) == 2
     other = await stored(tmp_path, pa.table({"k": [5, 5], "g": ["a", None]}), 2, "other")
@@ -233,7 +234,7 @@ async def test_rows_with_one_key_are_refused(tmp_path: Path) -> None:
     unique = Keys(("k",), "first", (LookupColumns(("g",), True),))
     assert await local.load(T, replace(spec, keys=unique)) == 2
     twice = await stored(tmp_path, pa.table({"k": [5, 6], "g": ["a", "a"]}), 2, "twice")
-    with pytest.raises(ExecutionError, match=r"\(g\) = 'a' is there twice .* `unique`"):
+    with pytest.raises(ExecutionError, match=r"\(g\) = 'a' is duplicated .* `unique`"):
         await local.load(T, replace(twice, keys=unique))
 
 
@@ -241,7 +242,7 @@ async def test_keys_without_a_value_are_refused(tmp_path: Path) -> None:
     spec = await stored(tmp_path, pa.table({"k": [5, None]}))
     local = executor({"t": memory(k=[1])})
 
-    with pytest.raises(ExecutionError, match="'k' of its primary key holds NULL"):
+    with pytest.raises(ExecutionError, match="'k' of its primary key contains NULL"):
         await local.load(T, replace(spec, keys=Keys(("k",))))
 
 

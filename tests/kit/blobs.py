@@ -98,4 +98,4 @@ def serving() -> Iterator[BlobServer]:
             yield server.state
         finally:
             server.shutdown()
-            thread.join(5)
+            thread.join(60)

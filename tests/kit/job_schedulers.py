@@ -39,7 +39,7 @@ from caraway_scheduler.dispatch.in_process import InProcessDispatch
 from caraway_scheduler.history.tasks import HistorySettings, TaskHistory
 from caraway_scheduler.jobs.model import Job, JobRequest
 from caraway_scheduler.jobs.opening import Jobs, Pace, open_jobs
-from caraway_scheduler.jobs.owners import TTL_S
+from caraway_scheduler.jobs.owners import TTL_S, JobOwner
 from caraway_serving import spans
 from caraway_serving.access import Principal
 from tests.kit.clocks import Clock
@@ -206,7 +206,7 @@ class Scheduler:
             job = await self.jobs.desk.find(by.id, job_id)
             return job if job.is_over else None
 
-        job = await eventually(look, f"job {job_id} is over", 20)
+        job = await eventually(look, f"job {job_id} is over")
         assert job is not None
         return job
 
@@ -255,7 +255,7 @@ class Site:
         history = TaskHistory(HistorySettings(), NodeId(scheduler_id), lambda: 0)
         jobs = await open_jobs(
             mortal,
-            scheduler_id,
+            JobOwner.beginning(scheduler_id),
             ResultPlace("file", str(self.results)),
             JobSettings(max_concurrent, max_queued, retention_s),
             dispatch,

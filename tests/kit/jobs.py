@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import cast
 
 import pyarrow as pa
 
@@ -16,9 +17,11 @@ from caraway_core.errors import (
 from caraway_core.ids import JobId, PrincipalId, new_job_id
 from caraway_core.outcomes import JobCode
 from caraway_core.protocols.results import ChunkInfo
+from caraway_scheduler.jobs.desk import Desk
 from caraway_scheduler.jobs.model import Job, JobError, JobProgress, JobRequest, JobStatus, Totals
 from caraway_scheduler.queries import texts
 from caraway_scheduler.queries.storing import StoredAnswer
+from caraway_scheduler.services import Services
 from caraway_serving.access import Principal
 from caraway_serving.spans import Span
 
@@ -27,7 +30,7 @@ _START = datetime(2026, 1, 2, 3, 4, 5, 600_000, UTC)
 
 @dataclass
 class FakeDesk:
-    """A JobDesk without a store and without a queue. `failure` is raised by every call."""
+    """A Desk without a store and without a queue. `failure` is raised by every call."""
 
     failure: CarawayError | None = None
     damaged_from: int | None = None
@@ -173,3 +176,8 @@ class FakeDesk:
     def _check(self) -> None:
         if self.failure is not None:
             raise self.failure
+
+
+def with_desk(services: Services, desk: FakeDesk) -> Services:
+    """Return services whose jobs are those of a desk in memory."""
+    return replace(services, jobs=replace(services.jobs, desk=cast(Desk, desk)))

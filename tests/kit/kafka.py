@@ -7,7 +7,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-_ASK_S = 10
+_ASK_S = 60
 
 
 class Cluster:

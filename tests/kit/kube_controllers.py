@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from caraway_operator.kube.kinds import Object, Ref
+from caraway_operator.kube.kinds import Object, ObjectRef
 from caraway_operator.kube.planning import digest
 from tests.kit.kube import Emulator
 
@@ -50,7 +50,7 @@ class Controllers:
         while self.step():
             pass
 
-    def _stateful(self, which: Ref) -> None:
+    def _stateful(self, which: ObjectRef) -> None:
         object_ = self._api.there[which]
         spec, status = object_["spec"], object_.get("status") or {}
         template = digest(spec["template"])
@@ -99,7 +99,7 @@ class Controllers:
 
     def _make(
         self,
-        which: Ref,
+        which: ObjectRef,
         object_: Object,
         pods: dict[int, Object],
         template: str,
@@ -114,7 +114,7 @@ class Controllers:
                     self._api.edit("Pod", f"{which.name}-{number}", status=_UNSCHEDULED)
 
     def _tell(
-        self, which: Ref, object_: Object, template: str, partition: int, current: str
+        self, which: ObjectRef, object_: Object, template: str, partition: int, current: str
     ) -> None:
         found, replicas = self._pods(which), object_["spec"]["replicas"]
         updated = sum(
@@ -124,7 +124,7 @@ class Controllers:
             current = template
         self._status(object_, found, updated, currentRevision=current, updateRevision=template)
 
-    def _deployment(self, which: Ref) -> None:
+    def _deployment(self, which: ObjectRef) -> None:
         object_ = self._api.there[which]
         template, replicas = digest(object_["spec"]["template"])[:10], object_["spec"]["replicas"]
         pods = self._pods(which)
@@ -148,7 +148,7 @@ class Controllers:
         )
         self._status(object_, found, updated)
 
-    def _pods(self, which: Ref) -> list[Object]:
+    def _pods(self, which: ObjectRef) -> list[Object]:
         uid = self._api.there[which]["metadata"]["uid"]
         return [
             self._api.there[each]
@@ -156,7 +156,7 @@ class Controllers:
             if each.kind == "Pod"
         ]
 
-    def _pod(self, which: Ref, owner: Object, name: str, revision: str) -> Object:
+    def _pod(self, which: ObjectRef, owner: Object, name: str, revision: str) -> Object:
         template = owner["spec"]["template"]
         for claim in owner["spec"].get("volumeClaimTemplates") or ():
             self._claim(f"{claim['metadata']['name']}-{name}", claim)
@@ -175,7 +175,7 @@ class Controllers:
         )  # fmt: skip
 
     def _claim(self, name: str, template: Object) -> None:
-        if Ref("PersistentVolumeClaim", "web", name) in self._api.there:
+        if ObjectRef("PersistentVolumeClaim", "web", name) in self._api.there:
             return
         labels = template["metadata"].get("labels") or {}
         self._api.put(

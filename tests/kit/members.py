@@ -1,6 +1,6 @@
 """Schedulers that keep one dataset, on a loop where a test decides who goes on next.
 
-Their stores and what readers see are in memory; heads, feeds, keepers and upkeep are the real ones.
+Their stores and what readers see are in memory; versions, feeds, refreshers and upkeep are real.
 """
 
 import asyncio
@@ -221,9 +221,9 @@ class Member:
         self.statements: list[ActiveStatement] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._versions = VersionStore(world.store, f"{name}/1", world.clock)
-        self.head = CurrentVersion(
+        self.current = CurrentVersion(
             Subject(NAME, "origin"),
-            self.readers,  # type: ignore[arg-type] # of a maker it does what a head needs
+            self.readers,  # type: ignore[arg-type] # implements what CurrentVersion uses
             self._versions,
             world.results,
             self.readers.show,
@@ -233,14 +233,14 @@ class Member:
         recipe = Recipe(NAME, retention_condition="id < 0")
         wanted = events.RefreshSettings(refresh_mode=self.mode, retries=Retries(False, 0))
         plan = LoadPlan(NAME, Timetable(), wanted, recipe, reopens=True)
-        self.keeper = Refresher(
-            plan, self.head, lambda *_: None, lambda _: SCHEMA, clock=world.clock
+        self.refresher = Refresher(
+            plan, self.current, lambda *_: None, lambda _: SCHEMA, clock=world.clock
         )
-        self.upkeep = Upkeep(self.head, recipe, world.results, TRIM_S)
-        self.feed = Feed(self.head, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
+        self.upkeep = Upkeep(self.current, recipe, world.results, TRIM_S)
+        self.feed = Feed(self.current, world.results, lambda: SCHEMA, lambda: CUT, self._moved)
 
     def begin(self) -> "Member":
-        self._spawn(self.keeper.run)
+        self._spawn(self.refresher.run)
         self._spawn(self._follow_versions)
         if not self.world.loop.steps_take_time:
             # A promise for some time holds only where steps do not take longer than that.
@@ -250,7 +250,7 @@ class Member:
             self._spawn(self._feed)
             self._spawn(self.follow_source)
         else:
-            self.keeper.source_loaded()
+            self.refresher.source_loaded()
         return self
 
     async def insert(self, request_id: str | None = None, number: int = 0) -> bool:
@@ -336,17 +336,17 @@ class Member:
         self.world.source.append(number)
         self.world.send(number)
         with suppress(CarawayError):
-            await self.keeper.refreshed()
+            await self.refresher.refreshed()
             self._acknowledge(number)
 
     async def end(self) -> None:
         """End all that it does, wherever that stands."""
-        self.head.stop()
+        self.current.stop()
         self.feed.stop()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.head.ended()
+        await self.current.ended()
 
     async def again(self, readers: Readers | None) -> "Member":
         """End it, and begin its next life, with its readers unless the process died."""
@@ -357,8 +357,8 @@ class Member:
         return self.successor.begin()
 
     async def settle(self) -> None:
-        await self.head.look()
-        await self.head.show()
+        await self.current.look()
+        await self.current.show()
 
     def _acknowledge(self, number: int) -> None:
         self.world.acknowledge(number)
@@ -367,7 +367,7 @@ class Member:
         self.readers.check()
 
     def _moved(self) -> None:
-        self.keeper.moved()
+        self.refresher.moved()
         self.upkeep.news()
 
     async def _feed(self) -> None:
@@ -381,13 +381,13 @@ class Member:
     async def _reach(self, _name: TableName, revision: int) -> None:
         """Reach it as the service does: by the life that there is in the end."""
         if revision:
-            await self.head.reach(revision)
+            await self.current.reach(revision)
         if self.successor is not None and self.successor.readers is self.readers:
             await self.successor._reach(_name, revision)
 
     async def _follow_versions(self) -> None:
         async for _ in self._versions.watch():
-            self.keeper.news()
+            self.refresher.news()
 
     def _spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._tasks.append(asyncio.create_task(self._watched(work)))

@@ -15,8 +15,8 @@ import psycopg2.errors
 
 from tests.kit.deadlines import until
 
-_START_S = 20
-_STOP_S = 20
+_START_S = 90
+_STOP_S = 60
 # PostgreSQL refuses to run as root; in containers tests often do.
 _NOBODY = 65_534
 SETTINGS = {

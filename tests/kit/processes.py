@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 
 CARAWAY = Path(sys.executable).parent / "caraway"
-_STOP_S = 20
+_STOP_S = 60
 
 
 @dataclass(slots=True)
@@ -91,9 +91,9 @@ def child(
         scheme = "https" if secure else "http"
         with (
             httpx.Client(
-                base_url=f"{scheme}://{addresses['http']}", timeout=30, verify=False
+                base_url=f"{scheme}://{addresses['http']}", timeout=60, verify=False
             ) as api,
-            httpx.Client(base_url=f"http://{addresses['metrics']}", timeout=30) as metrics,
+            httpx.Client(base_url=f"http://{addresses['metrics']}", timeout=60) as metrics,
         ):
             yield Child(process, api, metrics, log, addresses)
     finally:
@@ -104,7 +104,7 @@ def refused(folder: Path, manifest: Path, *flags: str) -> subprocess.CompletedPr
     """Run a manifest that must not start; returns what it said."""
     command: Sequence[str] = [str(CARAWAY), "run", str(manifest), *_ports(),
                               "--data-dir", str(folder / "data"), *flags]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=folder)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=folder)
 
 
 def command_lines() -> list[str]:

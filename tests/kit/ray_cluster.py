@@ -22,7 +22,7 @@ MARK = "CARAWAY_TEST_CLUSTER"
 CARAWAY = ("-m", "caraway")
 ACTOR = "ray::ExecutorActor"
 START_S = 200
-_STOP_S = 60
+_STOP_S = 180
 _STORE = ("--object-store-memory", "100MiB")
 
 
@@ -145,7 +145,7 @@ class RayCluster:
             titles = descendants(executor_pid).items()
             return next((pid for pid, title in titles if title.startswith(ACTOR)), 0)
 
-        return until(look, f"{executor} has an actor", 60)
+        return until(look, f"{executor} has an actor", 180)
 
     @contextlib.contextmanager
     def joined(self) -> Iterator[None]:
@@ -209,7 +209,7 @@ def close_sessions(folder: Path) -> None:
 def assert_nothing_left(mark: str) -> None:
     """Every process that descends from the cluster's has ended; what has not is killed."""
     try:
-        until(lambda: not marked(mark), "no process of the cluster is left", 20)
+        until(lambda: not marked(mark), "no process of the cluster is left")
     finally:
         for pid in marked(mark):
             with contextlib.suppress(ProcessLookupError):

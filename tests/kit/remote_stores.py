@@ -12,7 +12,7 @@ from pathlib import Path
 from caraway_core.tables import ResultPlace, StoreSpec
 
 TOKEN = "tok-en"
-_STOP_S = 20
+_STOP_S = 60
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Flags that several commands share, and the client that they describe."""
+"""Options shared by the commands that talk to a runtime."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caraway_core.settings import Address
-
 if TYPE_CHECKING:
     from caraway.client import Client
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
-# A person waits at the terminal: give up sooner than the library does.
+# Somebody is waiting at the terminal: give up sooner than the library does.
 COMMAND_RETRIES = 2
 
 Endpoint = Annotated[
@@ -27,7 +25,7 @@ ApiKey = Annotated[
         "--api-key",
         envvar="CARAWAY_API_KEY",
         metavar="KEY",
-        help="Key to send; prefer the variable, since other users can see flags.",
+        help="API key. Prefer the variable: other users of the machine can see options.",
     ),
 ]
 CaCert = Annotated[
@@ -36,24 +34,32 @@ CaCert = Annotated[
         "--cacert",
         envvar="CARAWAY_CACERT",
         metavar="FILE",
-        help="PEM file with the authority that signed the server's certificate.",
+        help="PEM file with the CA certificate that signed the server's certificate.",
     ),
 ]
 
 
 class ListFormat(StrEnum):
-    """How lists are printed."""
+    """Output format of lists that the server also sends as CSV."""
 
     TABLE = "table"
     JSON = "json"
     CSV = "csv"
 
 
-ListFormatOption = Annotated[ListFormat, typer.Option("--format", help="How to print the list.")]
+class StatusFormat(StrEnum):
+    """Output format of a status or a list."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+ListFormatOption = Annotated[ListFormat, typer.Option("--format", help="Output format.")]
+StatusFormatOption = Annotated[StatusFormat, typer.Option("--format", help="Output format.")]
 
 
 def connect(endpoint: str, api_key: str, cacert: Path | None) -> "Client":
-    """A client for what the flags say; a malformed endpoint is a usage error."""
+    """Return a client for these options. An invalid endpoint is a usage error."""
     # httpx takes 0.3 s to import, which `caraway run` and `--help` would pay as well.
     from caraway.client import Client
     from caraway.errors import InvalidEndpointError
@@ -62,22 +68,3 @@ def connect(endpoint: str, api_key: str, cacert: Path | None) -> "Client":
         return Client(endpoint, api_key, cacert=cacert, max_retries=COMMAND_RETRIES)
     except InvalidEndpointError as error:
         raise typer.BadParameter(error.message, param_hint="--endpoint") from error
-
-
-def address(text: str, flag: str) -> Address:
-    """Read a HOST:PORT; anything else is a usage error."""
-    try:
-        return Address.parse(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from error
-
-
-def size(text: str | None, flag: str) -> int | None:
-    """Read a size such as 4GiB, or a share of the memory; anything else is a usage error."""
-    # Comes with pydantic, which takes 0.1 s to import.
-    from caraway_core.manifest import memory
-
-    try:
-        return None if text is None else memory.limit_bytes(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint=flag) from error

@@ -1,4 +1,4 @@
-"""The tables and columns of the runtime, as completion wants them."""
+"""Table and column names of the runtime, for completion."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ COLUMNS_SQL = (
 )
 
 
-class AnswersSql(Protocol):
-    """The part of Client that is needed here."""
+class SqlClient(Protocol):
+    """The part of Client used here."""
 
     def sql(self, query: str) -> list[Row]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Column names by table; a table outside the default schema is written `schema.table`."""
+    """Column names by table. Tables outside the default schema are named `schema.table`."""
 
     columns_by_table: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -35,7 +35,7 @@ class Names:
 
 
 def from_rows(rows: list[Row]) -> Names:
-    """Group the rows of COLUMNS_SQL by table."""
+    """Group the result of COLUMNS_SQL by table."""
     columns: dict[str, list[str]] = {}
     for row in rows:
         schema, table = str(row["table_schema"]), str(row["table_name"])
@@ -44,10 +44,10 @@ def from_rows(rows: list[Row]) -> Names:
     return Names({table: tuple(names) for table, names in columns.items()})
 
 
-class NamesOfServer:
-    """Names that are asked for again when they are half a minute old."""
+class NameCache:
+    """Caches the names for half a minute."""
 
-    def __init__(self, client: AnswersSql, clock: Callable[[], float]) -> None:
+    def __init__(self, client: SqlClient, clock: Callable[[], float]) -> None:
         self._client = client
         self._clock = clock
         self._names = Names()
@@ -56,12 +56,12 @@ class NamesOfServer:
     def __call__(self) -> Names:
         if self._clock() >= self._stale_at:
             self._stale_at = self._clock() + FRESH_FOR_S
-            self._names = self._asked() or self._names
+            self._names = self._fetch() or self._names
         return self._names
 
-    def _asked(self) -> Names | None:
+    def _fetch(self) -> Names | None:
         try:
             return from_rows(self._client.sql(COLUMNS_SQL))
         except (CarawayError, KeyError):
-            # Completion is a comfort: without an answer it falls back to keywords.
+            # Completion is optional: without a response, keep the names known so far.
             return None

@@ -1,4 +1,4 @@
-"""Turns checked shapes into the plain values of `values` and `runtime`."""
+"""Converts checked shapes into the plain values of `values` and `runtime`."""
 
 from dataclasses import fields
 from pathlib import Path

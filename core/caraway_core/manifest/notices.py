@@ -1,4 +1,4 @@
-"""Keys that a manifest may hold and that change nothing in this build."""
+"""Notices for manifest keys that are accepted but have no effect."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rules that look at several keys at once.
+"""Rules that involve several keys at once.
 
 They read the plain document, not the checked shape: a broken value elsewhere must not hide them.
 """

@@ -1,4 +1,4 @@
-"""The runtime settings of a manifest as plain values, with every default in place."""
+"""The runtime settings of a manifest as plain values, with all defaults applied."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -4,7 +4,7 @@ When something here is built, its line goes.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,13 +148,13 @@ def check_store(name: str) -> None:
     _check("secret store", name, registry.SECRET_STORES, PLANNED_STORES)
 
 
-def _check(kind: str, name: str, known: Mapping[str, str], planned: frozenset[str]) -> None:
+def _check(kind: str, name: str, known: registry.Plugins, planned: frozenset[str]) -> None:
     if name in known:
         return
     if name in planned:
         names = ", ".join(sorted(known))
         raise ValueError(f"{kind} '{name}' is not implemented yet; known: {names}")
-    raise ValueError(registry.unknown(kind, name, known))
+    raise ValueError(known.unknown(name))
 
 
 def _find(value: Any, steps: list[str], at: Location) -> Iterator[tuple[Location, Any]]:

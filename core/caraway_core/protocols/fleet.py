@@ -1,7 +1,7 @@
-"""The seam between what drives a query and the executors of a cluster that do the work.
+"""The protocol between query coordination and the executors of a cluster.
 
-A fleet knows how to reach executors; it decides nothing. One adapter reaches them over Ray, one
-holds them in this process, and the same tests run over both.
+A fleet only delivers calls to executors; it makes no decisions. One adapter uses Ray, another keeps
+the executors in this process. The same tests run over both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,16 @@ import pyarrow as pa
 
 from caraway_core.changes import Log, Logs
 from caraway_core.ids import CatalogVersion, ExecutorId, QueryId, TableName
+from caraway_core.pieces import Piece
 from caraway_core.protocols.dispatch import BatchStream, Statement
 from caraway_core.protocols.storing import StoreOrder
 from caraway_core.suspects import End
 from caraway_core.tables import StoredTable, TableSpec
 
-PROTOCOL_VERSION = 6
-"""Raised with every change of what schedulers and executors say to each other."""
+PROTOCOL_VERSION = 7
+"""Increment with every change of the messages between schedulers and executors."""
 ANSWER_S = 2.0
-"""How long an executor has to say its heartbeat."""
+"""The time limit for an executor's heartbeat response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class OwnFile:
 class Pinned:
     """The versions of a scheduler's catalog that statements may still need.
 
-    Versions from `served` on are those of new statements, or of the next ones.
+    New statements use version `served` or a later one.
     """
 
     served: CatalogVersion
@@ -53,24 +54,24 @@ class Pinned:
 
 @dataclass(frozen=True, slots=True)
 class TableCatalog:
-    """The tables of a catalog snapshot, in the form that crosses to executors."""
+    """The tables of a catalog snapshot, in the form that is sent to executors."""
 
     version: CatalogVersion
     origin: str
-    """Which scheduler's catalog this is: each counts its versions for itself."""
+    """The scheduler that owns this catalog; each scheduler numbers its own versions."""
     tables: Mapping[TableName, TableSpec]
     files: tuple[OwnFile, ...] = ()
-    """Those that its tables are read from and that other hosts may lack."""
+    """The files of its tables that other hosts may lack."""
     pinned: Pinned | None = None
-    """The versions before it that are still needed; None: all of them."""
+    """The earlier versions that are still needed; None means all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What an executor says of itself when it is asked; the answer is its heartbeat.
+    """The heartbeat of an executor.
 
-    `incarnation` is new each time the executor starts anew, which is when it has forgotten
-    every catalog. `holds` names what it keeps: memory tables now, partitions later.
+    `incarnation` changes with each restart, which loses all catalogs. `holds` names the tables that
+    the executor keeps.
     """
 
     executor_id: ExecutorId
@@ -88,12 +89,12 @@ class Description:
     catalogs: Mapping[str, CatalogVersion] = field(default_factory=dict)
     holds: tuple[TableName, ...] = ()
     last_end: End | None = None
-    """How the process before this one ended, where a statement may have ended it."""
+    """How the previous process ended, if a statement may have ended it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExchangePart:
-    """One table of an exchange. Only the fleet that made it knows what `handle` is."""
+    """One table of an exchange; only the fleet that made it interprets `handle`."""
 
     handle: Any = field(repr=False)
     executor_id: ExecutorId
@@ -103,7 +104,7 @@ class ExchangePart:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An exchange as a fragment reads it: the tables of `parts`, one after another, as `name`."""
+    """An exchange as a fragment's input: the tables of `parts`, concatenated, under `name`."""
 
     name: str
     schema: pa.Schema
@@ -111,22 +112,8 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Bytes `start` to `end` of a file that a table is read from, under the engine's own name.
-
-    `size_bytes` is that of the whole file when it was listed: a task whose executor finds another
-    size fails, because the other shares were cut from another file.
-    """
-
-    path: str
-    start: int
-    end: int
-    size_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
 class Share:
-    """What a task reads of a table's files; a table without a share is read whole."""
+    """The files that a task reads of a table; a table without a share is read whole."""
 
     table: TableName
     pieces: tuple[Piece, ...]
@@ -156,18 +143,18 @@ class Task:
     plan: bytes = field(repr=False)
     """A Substrait plan; it names tables of the catalog, and inputs."""
     schema: pa.Schema = field(repr=False)
-    """Of the rows that come out, before anything is split."""
+    """The schema of the output rows, before any split."""
     shares: tuple[Share, ...] = ()
     split: Split | None = None
     store: StoreOrder | None = None
-    """Of a task that is streamed: its rows are stored, and word of the chunks comes back."""
+    """For a streamed task: its rows are stored, and chunk descriptions are returned instead."""
     in_background: bool = False
     logs: Logs = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class TaskTable:
-    """An input of a task, brought to its executor: its name in the plan, and its rows."""
+    """An input of a task after transfer to its executor: its name in the plan, and its rows."""
 
     name: str
     schema: pa.Schema
@@ -176,7 +163,7 @@ class TaskTable:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What came of a task, beside its tables: for each table its rows and bytes."""
+    """The result of a task without its tables: rows and bytes of each table, and the time taken."""
 
     sizes: tuple[tuple[int, int], ...]
     elapsed_ms: float
@@ -184,7 +171,7 @@ class TaskReport:
 
 @dataclass(frozen=True, slots=True)
 class TaskOutcome:
-    """What came of a task: a part, or one for each hash partition, and what it took."""
+    """The result of a task: one part, or one per hash partition, and the time taken."""
 
     parts: tuple[ExchangePart, ...]
     elapsed_ms: float
@@ -264,13 +251,13 @@ class Fleet(Protocol):
         ...
 
     async def probe(self, executor_id: ExecutorId) -> None:
-        """Have the executor run a fragment, which is what makes it ready."""
+        """Run a test fragment on the executor; success makes it ready."""
         ...
 
     async def run(
         self, executor_id: ExecutorId, task: Task, inputs: Sequence[Input]
     ) -> TaskOutcome:
-        """Run a task and leave its rows in the exchange."""
+        """Run a task and keep its rows in the exchange."""
         ...
 
     async def stream(
@@ -280,21 +267,21 @@ class Fleet(Protocol):
         ...
 
     async def fetch(self, inputs: Sequence[Input]) -> Sequence[TaskTable]:
-        """Bring the tables of exchanges here; meant for few rows."""
+        """Fetch the tables of exchanges; meant for few rows."""
         ...
 
     async def execute(
         self, executor_id: ExecutorId, query_id: QueryId, statement: Statement, catalog: str
     ) -> BatchStream:
-        """Run a whole statement and read its rows here."""
+        """Run a whole statement on the executor and stream its rows to the caller."""
         ...
 
     async def refuse(self, executor_id: ExecutorId, reason: str) -> None:
-        """Tell an executor why this scheduler gives it no work."""
+        """Report to an executor why this scheduler gives it no work."""
         ...
 
     def lost(self, executor_id: ExecutorId) -> None:
-        """Fail every call under way to an executor that is known to be gone."""
+        """Fail every pending call to an executor that is known to be gone."""
         ...
 
     async def aclose(self) -> None: ...

@@ -1,4 +1,4 @@
-"""The seam to the store that survives a process: registrations, placement, jobs, offsets."""
+"""The protocol of state stores: registrations, placement, jobs and offsets that persist."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass

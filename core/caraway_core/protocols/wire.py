@@ -1,4 +1,4 @@
-"""What crosses between a scheduler and an executor, in forms that are cheap to send."""
+"""The messages between a scheduler and an executor, in forms that are cheap to send."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""A Ray node as a child process: started, watched and ended, with nothing left behind."""
+"""Runs a Ray node as a child process, and cleans up after it."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Makes columns fit a format that cannot say all that Arrow can."""
+"""Converts columns for formats that support fewer types than Arrow."""
 
 import io
 from typing import Any
@@ -8,17 +8,17 @@ import pyarrow as pa
 
 
 def for_json(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Turn map keys to text, since the keys of a JSON object are text."""
+    """Convert map keys to text, because the keys of a JSON object are text."""
     return _mapped(batch, _needs_text_keys, _with_text_keys)
 
 
 def for_csv(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Turn nested columns into JSON text, since a CSV cell holds one value."""
+    """Convert nested columns to JSON text, because a CSV cell has one value."""
     return _mapped(batch, pa.types.is_nested, _as_json_text)
 
 
 def without_views(schema: pa.Schema) -> pa.Schema:
-    """Replace string and binary views, which many Arrow readers do not know yet."""
+    """Replace string and binary views, which many Arrow readers do not support yet."""
     return pa.schema([field.with_type(_plain(field.type)) for field in schema], schema.metadata)
 
 
@@ -50,12 +50,12 @@ def _text_keyed(type_: pa.DataType) -> pa.DataType:
 
 
 def _as_json_text(column: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc  # Here: it is slow to import, and few answers need it.
+    import pyarrow.compute as pc  # Slow to import; few results need it.
 
     buffer = io.BytesIO()
     batch = for_json(pa.RecordBatch.from_arrays([column], names=["c"]))
     arro3.io.write_ndjson(batch, buffer, explicit_nulls=True)
-    # Each line is {"c":<value>}; JSON text holds no raw line breaks, so lines are rows.
+    # Each line is {"c":<value>}. JSON text has no raw line breaks, so lines are rows.
     values = pa.array([line[5:-1] for line in buffer.getvalue().decode().splitlines()], pa.string())
     return pc.if_else(column.is_valid(), values, pa.scalar(None, pa.string()))
 

@@ -1,4 +1,4 @@
-"""The bordered table for people."""
+"""Encodes a bordered text table for people."""
 
 import csv
 import io
@@ -13,7 +13,10 @@ _ROWS_TO_MEASURE = 10_000
 
 
 class BorderedTable:
-    """Widths fit the header and the first ten thousand rows; a wider value later juts out."""
+    """Encodes a text table.
+
+    Widths fit the header and the first 10,000 rows. Later values may be wider.
+    """
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -21,16 +24,19 @@ class BorderedTable:
         self._widths: list[int] | None = None
 
     def begin(self, schema: pa.Schema) -> bytes:
+        """Record the column names; the header follows when the widths are known."""
         self._names = list(schema.names)
         return b""
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
+        """Return the lines that can be written with the known widths."""
         self._rows.extend(_cells(batch))
         if self._widths is None and len(self._rows) < _ROWS_TO_MEASURE:
             return b""
         return self._flush()
 
     def end(self, elapsed_ms: int) -> bytes:
+        """Return the remaining lines and the bottom border."""
         return self._flush() + _rule(self._widths or [])
 
     def _flush(self) -> bytes:

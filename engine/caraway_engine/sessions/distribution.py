@@ -1,4 +1,4 @@
-"""What a planned statement asks of a cluster: which tables it reads, and if it can be cut."""
+"""Analyses a planned statement: which tables it reads and whether it can be distributed."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from substrait.plan_pb2 import Plan
 from caraway_core.ids import TableName
 from caraway_core.partitions import matching
 from caraway_core.partitions.keys import BucketKey
-from caraway_core.tables import FilesTable, RemoteTable, StoredTable, TableSpec
+from caraway_core.tables import TableSpec
 from caraway_engine.remote import unfolding
 from caraway_engine.rows import coercion
 from caraway_engine.sharing import pruning
@@ -26,9 +26,10 @@ from caraway_engine.statements.plan_facts import Operation, PlanFacts
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """`plan` is there if the statement may be distributed; otherwise `objection` says why not.
+    """The result of analysing a statement: its tables, its schema and its distributable plan.
 
-    `schema` is that of the answer. `tables` are those of the catalog that it reads or writes.
+    `plan` is set if the statement may be distributed; otherwise `objection` says why not. `schema`
+    is the schema of the result. `tables` are the catalog tables that it reads or writes.
     """
 
     schema: pa.Schema
@@ -41,7 +42,7 @@ class Analysis:
     objection: str | None
     widest_reads: Mapping[TableName, int]
     filters: pruning.Reads
-    """What the filters of `plan` say of the tables that it reads."""
+    """What the filters of `plan` require of the tables that it reads."""
 
 
 def analyse(
@@ -53,9 +54,9 @@ def analyse(
     specs: Mapping[TableName, TableSpec],
     optimized: Any = None,
 ) -> Analysis:
-    """Look at a planned statement. Planning is done; this costs a millisecond or two.
+    """Analyse a planned statement. This takes a millisecond or two, as planning is done.
 
-    `optimized` is the optimized plan, if it is known.
+    `optimized` is the optimized plan, if it is already known.
     """
     written = facts.write.table if facts.write else None
     plan: Plan | None = None
@@ -63,9 +64,9 @@ def analyse(
     schema = pa.schema(dataframe.schema())
     scans = frozenset(facts.scans)
     if facts.operation is not Operation.QUERY:
-        objection = "a statement that does not only read is run whole"
+        objection = "a statement that does more than read runs whole"
     elif is_product:
-        objection = "a join without equal keys is run whole"
+        objection = "a join without equal keys runs whole"
     else:
         optimized = optimized or dataframe.optimized_logical_plan()
         scans = plan_facts.optimized(optimized, facts).scans
@@ -88,11 +89,11 @@ def analyse(
 def _tables(
     scans: frozenset[TableName], facts: PlanFacts, specs: Mapping[TableName, TableSpec]
 ) -> frozenset[TableName]:
-    """Choose the tables of the catalog; of those that cast what they read only an alias is left."""
+    """Return the catalog tables of a plan. A table with cast columns appears only as an alias."""
     if not facts.is_complete:
         return frozenset(specs)
     written = {facts.write.table} if facts.write else set()
-    files = {name for name in facts.aliases if isinstance(specs.get(name), FilesTable)}
+    files = {name for name in facts.aliases if name in specs and specs[name].scans}
     return ((scans | written) & specs.keys()) | files
 
 
@@ -105,16 +106,18 @@ def _cut(
 ) -> tuple[Plan | None, str | None]:
     try:
         encoded = Producer.to_substrait_plan(optimized, context).encode()
-    except Exception as exc:  # The engine refuses what its plan language has no words for.
-        return None, f"it cannot be written as a plan ({str(exc).splitlines()[0][:200]})"
+    except Exception as exc:  # The engine refuses what Substrait cannot express.
+        return None, f"it cannot be expressed in Substrait ({str(exc).splitlines()[0][:200]})"
     plan = Plan()
     plan.ParseFromString(encoded)
-    if any(isinstance(specs.get(name), RemoteTable) for name in scans):
-        # The engine cannot filter remote tables by constants, as it would find in their reads.
+    read = [specs[name] for name in scans & specs.keys()]
+    if any(spec.is_external for spec in read):
+        # The engine cannot apply a constant filter inside the read of a remote table.
+        # Move filters out of the reads.
         root = plan.relations[0].root
         root.input.CopyFrom(unfolding.unfolded(root.input))
-        if any(isinstance(specs.get(name), FilesTable) for name in scans):
-            return None, "tables of databases and files are read together"
+        if any(spec.scans for spec in read):
+            return None, "it reads remote tables and files together"
     objection = safety.objection(plan, uncut, Functions(plan)) or _foreign(plan, specs)
     return (None, objection) if objection else (plan, None)
 
@@ -123,23 +126,15 @@ def _foreign(plan: Plan, specs: Mapping[TableName, TableSpec]) -> str | None:
     for rel in walk(plan.relations[0].root.input):
         if kind(rel) == "read":
             name = table_name(rel)
-            if not _is_shareable(specs.get(name)):
-                return f"table '{name}' is not one that executors can share"
+            if name not in specs or not specs[name].is_shareable:
+                return f"table '{name}' cannot be divided among executors"
     return None
 
 
-def _is_shareable(spec: TableSpec | None) -> bool:
-    if isinstance(spec, FilesTable):
-        return len(spec.scans) == 1
-    if isinstance(spec, RemoteTable):
-        return len(spec.splits) > 1
-    return isinstance(spec, StoredTable)
-
-
 def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mapping[TableName, int]:
-    """Leave out tables that share files with another table of the query.
+    """Count the reads of each divisible table, without tables that share files with another.
 
-    A task finds what it may read of a table by its files; it cannot tell such tables apart.
+    A task identifies its share of a table by file, so it cannot tell such tables apart.
     """
     reads = widest_reads(plan.relations[0].root.input)
     paths = {name: _paths(specs[name]) for name in reads}
@@ -151,8 +146,7 @@ def _divisible_reads(plan: Plan, specs: Mapping[TableName, TableSpec]) -> Mappin
 
 
 def _paths(spec: TableSpec) -> frozenset[str]:
-    scans = spec.scans if isinstance(spec, FilesTable) else ()
-    return frozenset(path for scan in scans for path in scan.paths)
+    return frozenset(path for scan in spec.scans for path in scan.paths)
 
 
 def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
@@ -169,39 +163,25 @@ def _overlap(some: frozenset[str], others: frozenset[str]) -> bool:
 def facts(
     specs: Mapping[TableName, TableSpec], whole: Container[TableName] = ()
 ) -> dict[TableName, TableFacts]:
-    """Tell the planner how large the tables are, and that those of `whole` are never divided."""
+    """Return the table facts for the stage planner. Tables in `whole` are never divided."""
     return {
         name: TableFacts(
-            _size(spec),
+            spec.size_bytes,
             len(spec.schema),
-            _is_divisible(spec) and name not in whole,
-            isinstance(spec, StoredTable),
+            spec.is_divisible and name not in whole,
+            spec.version is not None,
             _buckets(spec),
         )
         for name, spec in specs.items()
-        if isinstance(spec, FilesTable | RemoteTable | StoredTable)
+        if spec.query is None and spec.first_rows is None
     }
 
 
-def _buckets(spec: FilesTable | RemoteTable | StoredTable) -> Buckets | None:
-    if not isinstance(spec, StoredTable):
+def _buckets(spec: TableSpec) -> Buckets | None:
+    version = spec.version
+    group = matching.colocation(version.cut, spec.schema) if version is not None else None
+    if version is None or group is None:
         return None
-    group = matching.colocation(spec.cut, spec.schema)
-    if group is None:
-        return None
-    (term,) = spec.cut.terms
+    (term,) = version.cut.terms
     assert isinstance(term, BucketKey)
     return Buckets(group, spec.schema.get_field_index(term.column))
-
-
-def _size(spec: FilesTable | RemoteTable | StoredTable) -> int:
-    if isinstance(spec, RemoteTable):
-        return spec.size_bytes
-    parts = spec.scans if isinstance(spec, FilesTable) else spec.chunks
-    return sum(each.size_bytes for each in parts)
-
-
-def _is_divisible(spec: FilesTable | RemoteTable | StoredTable) -> bool:
-    if isinstance(spec, RemoteTable):
-        return len(spec.splits) > 1
-    return len(spec.scans) == 1 if isinstance(spec, FilesTable) else len(spec.chunks) > 1

@@ -1,4 +1,4 @@
-"""Fragments to plans: what a task of a cluster runs, over its shares of tables."""
+"""Plans the fragments that tasks run over their shares of tables."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,12 +12,11 @@ from datafusion.catalog import Table
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
 from caraway_core.protocols.fleet import Task, TaskTable
-from caraway_core.tables import FilesTable, RemoteTable
 from caraway_engine.execution import contexts, frugal
 from caraway_engine.remote import natively
 from caraway_engine.rows import plain
 from caraway_engine.sessions.plans import Startable, StatementPlan
-from caraway_engine.sessions.registered import Registered
+from caraway_engine.sessions.registered import Registered, is_external
 from caraway_engine.sharing import shares, sharing, whole_files
 from caraway_engine.stages import fragments
 from caraway_engine.statements import plan_facts
@@ -27,7 +26,7 @@ from caraway_engine.stored import ChunksAwayError
 
 
 class TaskPlanner:
-    """Plans tasks over what is registered, and lists what can be shared out to them."""
+    """Plans tasks over the registered tables, and lists what can be shared among tasks."""
 
     def __init__(self, registered: Registered) -> None:
         self._registered = registered
@@ -36,8 +35,8 @@ class TaskPlanner:
         self._inputs = registered.inputs
         self._whole_files = whole_files.WholeFiles()
 
-    def pieces(self, table: TableName) -> tuple[shares.ListedFile, ...] | None:
-        """List the files that a table is read from now, or None if no share of it can be read.
+    def pieces(self, table: TableName) -> tuple[shares.ListedPiece, ...] | None:
+        """List the files that a table is read from now, or return None if it cannot be shared.
 
         Raises:
             QueryError: they cannot be listed.
@@ -47,10 +46,12 @@ class TaskPlanner:
         if table in self._versions:
             return self._versions.by_name[table].pieces()
         spec, made = self._registered.installed[table]
-        if isinstance(spec, RemoteTable):
-            parts = [shares.ListedFile(e.name, e.size_bytes, False) for e in spec.splits]
-            return tuple(parts) or None
-        if not isinstance(spec, FilesTable) or len(spec.scans) != 1 or made.kind == "view":
+        if spec.splits:
+            return tuple(
+                shares.ListedPiece(each.name, each.size_bytes, False, split=each)
+                for each in spec.splits
+            )
+        if len(spec.scans) != 1 or made.kind == "view":
             return None
         try:
             planning = self._contexts.unmeasured[self._contexts.main]
@@ -60,11 +61,11 @@ class TaskPlanner:
             raise self._registered.translate(exc, planning=False) from exc
 
     def startable(self, task: Task, inputs: Sequence[TaskTable]) -> Startable:
-        """Plan a task, and have what it reads in memory.
+        """Plan a task, and check that the rows that it reads are in memory.
 
         Raises:
             ChunksAwayError: rows that it reads are not in memory.
-            QueryError: it cannot be planned, or does not give what the task says.
+            QueryError: it cannot be planned, or its schema is not the task's.
         """
         try:
             return self._startable(task, inputs)
@@ -78,7 +79,7 @@ class TaskPlanner:
         found = self._versions.narrowed(task)
         task, held = found.task, dict(found.tables)
         tables = self._registered.snapshot.tables
-        task, remote = self._without_remote(task)
+        task, remote = self._without_splits(task)
         held = {**held, **remote}
         narrowed = self._whole_files.narrowed(task.plan, task.shares, tables)
         fragment, files = (narrowed.fragment, narrowed.tables) if narrowed else (task.plan, {})
@@ -101,7 +102,7 @@ class TaskPlanner:
             start = partial(context.execute, shared, 0)
             again = partial(self._start_shared_again, dataframe, facts, task, inputs, held)
         if remote:
-            from caraway_engine.remote import streams  # Here: few tasks need it.
+            from caraway_engine.remote import streams  # Slow to import; few tasks need it.
 
             start = partial(streams.LateStream, start)
         effect = Effect(written=None, reads_only_catalog=False)
@@ -111,14 +112,14 @@ class TaskPlanner:
         )
         return Startable(plan, schema, start, None if is_product else again)
 
-    def _without_remote(self, task: Task) -> tuple[Task, Mapping[str, Table]]:
-        """Have a fragment read tables of its splits; returns the task without these shares.
+    def _without_splits(self, task: Task) -> tuple[Task, Mapping[str, Table]]:
+        """Make a fragment read the task's splits, and return the task without those shares.
 
         Raises:
-            ExecutionError: the fragment does not read one of them.
+            ExecutionError: the fragment does not read one of the tables.
         """
         tables = self._registered.snapshot.tables
-        remote = [each for each in task.shares if isinstance(tables.get(each.table), RemoteTable)]
+        remote = [each for each in task.shares if is_external(tables.get(each.table))]
         if not remote:
             return task, {}
         narrowed = self._whole_files.narrowed(task.plan, remote, tables)
@@ -135,7 +136,7 @@ class TaskPlanner:
         inputs: Sequence[TaskTable],
         held: Mapping[str, Table],
     ) -> Any:
-        """See `frugal.start`; this is for a plan that reads shares of tables."""
+        """Start a plan that reads shares of tables with less memory; see `frugal.start`."""
         serial = self._contexts.serial
         again = serial.create_dataframe_from_logical_plan(dataframe.logical_plan())
         return frugal.execute(
@@ -143,17 +144,17 @@ class TaskPlanner:
         )
 
     def _fill_whole(self, facts: PlanFacts, task: Task) -> None:
-        """Have in memory what a fragment reads under the names of the catalog.
+        """Check that the tables that a fragment reads in full are in memory.
 
         Raises:
-            ChunksAwayError: some of it is not there.
+            ChunksAwayError: some rows are not in memory.
             ExecutionError: it reads a dataset with a log through a view.
         """
         read = self._registered.stored(facts)
         for table in self._versions.views(read, task.logs):
             raise ExecutionError(
                 f"a fragment reads dataset '{table}' through a view, where its changes would be "
-                "missing; this is a fault of the planner: please report it"
+                "missing; this is a bug in the planner: please report it"
             )
         self._versions.fill(read)
 

@@ -1,7 +1,7 @@
-"""Shares that are whole files: tables of their own, planned like any other.
+"""Reads shares that consist of whole files as tables of their own.
 
-A plan over such a table keeps what the engine knows of its files, its dynamic filters, and its
-inputs where they are. Shares that begin or end inside of a file go the longer way of `sharing`.
+A plan over such a table keeps file statistics and dynamic filters, and its inputs stay in place.
+Shares that begin or end inside a file are handled by `sharing` instead.
 """
 
 import os
@@ -17,8 +17,9 @@ from datafusion.catalog import Table
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
-from caraway_core.protocols.fleet import Piece, Share
-from caraway_core.tables import FilesTable, MemoryTable, RemoteTable, StoredTable, TableSpec
+from caraway_core.pieces import FileRange, Piece, SplitPiece
+from caraway_core.protocols.fleet import Share
+from caraway_core.tables import FilesTable, MemoryTable, TableSpec
 from caraway_engine.scans import tables
 from caraway_engine.sharing import renaming, sharing
 
@@ -28,47 +29,42 @@ _LOCAL = "file://"
 
 @dataclass(frozen=True, slots=True)
 class NarrowedFragment:
-    """A fragment, and the tables that it reads, by the names that stand in it."""
+    """A fragment, and the tables that it reads by the names in it."""
 
     fragment: bytes
     tables: Mapping[str, Table]
 
 
 class WholeFiles:
-    """Makes tables of shares, and keeps those that were made last."""
+    """Makes tables from shares, and caches the most recent ones."""
 
     def __init__(self) -> None:
-        self._made: OrderedDict[tuple[TableName, tuple[str, ...]], Table] = OrderedDict()
+        self._made: OrderedDict[tuple[TableName, tuple[Piece, ...]], Table] = OrderedDict()
         self._lock = Lock()
 
     def narrowed(
         self, fragment: bytes, shares: Sequence[Share], specs: Mapping[TableName, TableSpec]
     ) -> NarrowedFragment | None:
-        """Have a fragment read tables of its shares; None if that is not known to be right."""
+        """Make a fragment read tables of its shares, or return None if that may be incorrect."""
         if not shares or not all(_is_whole(share, specs.get(share.table)) for share in shares):
             return None
         names = {share.table: _name(share.table) for share in shares}
         renamed = renaming.renamed(fragment, names)
-        # A view may stand for a shared table, and a share that is not read is a fault: not here.
+        # A view may read a shared table, and an unread share is an error. `sharing` handles both.
         if names.keys() - renamed.read or not all(_is_plain(specs.get(n)) for n in renamed.left):
             return None
         made = {_name(share.table): self._table(share, specs[share.table]) for share in shares}
         if any(table.kind == "view" for table in made.values()):
-            return None  # A fragment's read takes columns, which the engine does of no view.
+            return None  # The engine cannot project the columns of a view in a fragment's read.
         return NarrowedFragment(renamed.fragment, made)
 
     def _table(self, share: Share, spec: TableSpec) -> Table:
-        assert isinstance(spec, FilesTable | RemoteTable)
-        paths = tuple(piece.path.removeprefix(_LOCAL) for piece in share.pieces)
-        key = share.table, paths
+        key = share.table, share.pieces
         with self._lock:
             if key in self._made:
                 self._made.move_to_end(key)
                 return self._made[key]
-        if isinstance(spec, RemoteTable):
-            table = _of_splits(spec, paths)
-        else:
-            table = tables.build_table(_of_paths(spec, paths))
+        table = _made(spec, share)
         with self._lock:
             self._made[key] = table
             if len(self._made) > _CACHED_TABLES:
@@ -79,29 +75,30 @@ class WholeFiles:
 def check_present(
     shares: Sequence[Share], made: Mapping[str, Table], context: SessionContext
 ) -> None:
-    """Look whether every file is there as it was: the engine takes one that is gone for empty.
+    """Check that every file still exists unchanged: the engine reads a missing file as empty.
 
     Raises:
-        ExecutionError: one is gone, or has another size.
+        ExecutionError: a file is missing or has another size.
     """
     for share in shares:
-        if all(piece.path.startswith(_LOCAL) for piece in share.pieces):
-            found = {piece.path: _size(piece.path) for piece in share.pieces}
+        pieces = [piece for piece in share.pieces if isinstance(piece, FileRange)]
+        if all(piece.path.startswith(_LOCAL) for piece in pieces):
+            found = {piece.path: _size(piece.path) for piece in pieces}
         else:
-            # Not the plan of the fragment: a filter may have taken the whole scan out of it.
+            # Do not use the fragment's plan: a filter may have removed the whole scan.
             plan = context.read_table(made[_name(share.table)]).execution_plan()
             files = (chain.from_iterable(leaf.groups) for leaf in sharing.file_leaves_of(plan))
             found = {file.path: file.size_bytes for file in chain.from_iterable(files)}
-        for piece in share.pieces:
+        for piece in pieces:
             if found.get(piece.path) != piece.size_bytes:
                 raise _changed(share.table, piece, found.get(piece.path))
 
 
-def _changed(table: TableName, piece: Piece, size_bytes: int | None) -> ExecutionError:
-    # Where it lies on the server is nothing for users.
+def _changed(table: TableName, piece: FileRange, size_bytes: int | None) -> ExecutionError:
+    # Users must not see server paths, so name only the file.
     what = f"dataset '{table}': '{PurePath(piece.path).name}'"
     if size_bytes is None:
-        return ExecutionError(f"{what} is gone; run the query again")
+        return ExecutionError(f"{what} is missing; run the query again")
     return ExecutionError(
         f"{what} has {size_bytes} bytes, and had {piece.size_bytes} "
         "when the query was planned; run the query again"
@@ -120,29 +117,27 @@ def _name(table: TableName) -> str:
 
 
 def _is_plain(spec: TableSpec | None) -> bool:
-    return isinstance(spec, FilesTable | RemoteTable | StoredTable)
+    return spec is not None and spec.query is None and spec.first_rows is None
 
 
 def _is_whole(share: Share, spec: TableSpec | None) -> bool:
-    if isinstance(spec, RemoteTable):
-        return True
-    if not isinstance(spec, FilesTable) or len(spec.scans) != 1:
+    if spec is not None and spec.splits:
+        return all(isinstance(each, SplitPiece) for each in share.pieces)
+    if spec is None or len(spec.scans) != 1:
         return False
     if spec.scans[0].partition_columns:
         return False
-    return all(piece.start == 0 and piece.end == piece.size_bytes for piece in share.pieces)
+    return all(isinstance(each, FileRange) and each.is_whole for each in share.pieces)
 
 
-def _of_splits(spec: RemoteTable, names: tuple[str, ...]) -> Table:
-    if not names:
-        return tables.build_table(MemoryTable(spec.schema, spec.schema.empty_table()))
-    from caraway_engine.remote import datasets  # Here: pyarrow's datasets are slow to import.
-
-    return datasets.build(spec, [each for each in spec.splits if each.name in names])
-
-
-def _of_paths(spec: FilesTable, paths: tuple[str, ...]) -> FilesTable | MemoryTable:
+def _made(spec: TableSpec, share: Share) -> Table:
+    """Make a table of the files or of the splits of a share."""
+    splits = [piece.split for piece in share.pieces if isinstance(piece, SplitPiece)]
+    paths = [piece.path for piece in share.pieces if isinstance(piece, FileRange)]
+    if splits:
+        return tables.build_table(spec, splits)
     if not paths:
-        return MemoryTable(spec.schema, spec.schema.empty_table())
+        return tables.build_table(MemoryTable(spec.schema, spec.schema.empty_table()))
     (scan,) = spec.scans
-    return replace(spec, scans=(replace(scan, paths=paths),))
+    only = replace(scan, paths=tuple(path.removeprefix(_LOCAL) for path in paths))
+    return tables.build_table(FilesTable(spec.schema, (only,)))

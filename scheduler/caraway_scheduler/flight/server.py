@@ -10,9 +10,8 @@ from pyarrow import flight
 
 from caraway_core.errors import QueryCancelledError
 from caraway_core.sqltext import writing
-from caraway_core.tables import FilesTable, MemoryTable, RemoteTable
 from caraway_engine.formats import columns
-from caraway_scheduler.flight import actions, callers, commands, messages, statuses
+from caraway_scheduler.flight import actions, callers, commands, messages, parts, statuses
 from caraway_scheduler.flight.bridge import Bridge
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.commands import TicketText
@@ -63,6 +62,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         with statuses.answered(caller.span):
             if sql_messages.is_asked(descriptor):
                 return self._sql.info(context, descriptor)
+            if (job_id := parts.asked(descriptor)) is not None:
+                found = parts.find(self._services.jobs.desk, caller, job_id)
+                return self._bridge.run(found, context).info(descriptor)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return _info(_WRITTEN, descriptor, TicketText(sql))
@@ -78,6 +80,9 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         with statuses.answered(caller.span):
             if sql_messages.is_asked(descriptor):
                 return self._sql.schema(context, descriptor)
+            if (job_id := parts.asked(descriptor)) is not None:
+                found = parts.find(self._services.jobs.desk, caller, job_id)
+                return flight.SchemaResult(self._bridge.run(found, context).schema)
             sql = self._bounded(commands.read_descriptor(descriptor))
             if _is_deferred(caller, sql):
                 return flight.SchemaResult(_WRITTEN)
@@ -92,6 +97,14 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         with statuses.answered(caller.span):
             if sql_messages.is_message(ticket.ticket):
                 return self._sql.stream(context, ticket.ticket)
+            if (part := parts.read_ticket(ticket.ticket)) is not None:
+                rows = self._bridge.run(
+                    parts.read(self._services.jobs.desk, caller, *part), context
+                )
+                cut = (
+                    each for batch in rows.to_batches() for each in messages.cut(batch, rows.schema)
+                )
+                return flight.GeneratorStream(rows.schema, cut)
             wanted = commands.read_ticket(ticket)
             self._bounded(wanted.sql)
             reading = self._begin(context, wanted)
@@ -117,7 +130,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
                 return map(flight.Result, self._sql.act(context, action.type, body))
             if action.type not in actions.DESCRIPTIONS:
                 _refuse(f"the action {action.type}")
-            answer = actions.act(self._services.jobs, caller, action.type, body)
+            answer = actions.act(self._services.jobs.desk, caller, action.type, body)
             return iter([flight.Result(self._bridge.run(answer, context))])
 
     def do_put(
@@ -195,7 +208,7 @@ class FlightServer(flight.FlightServerBase):  # type: ignore[misc] # pyarrow has
         return [
             _table_info(name, columns.without_views(spec.schema))
             for name, spec in tables
-            if isinstance(spec, FilesTable | MemoryTable | RemoteTable)
+            if spec is not None and spec.query is None
         ]
 
 

@@ -1,4 +1,4 @@
-"""Turns requests away while the process stops; only the health check still answers."""
+"""Rejects requests during shutdown, except for the health check."""
 
 from collections.abc import Callable
 

@@ -32,7 +32,7 @@ async def test_holders_are_those_whom_queries_ask(tmp_path: Path) -> None:
         holders = dealing.holders(spec, EXECUTORS)
         files = StoredVersion(T, spec, 2).pieces()
         for owner, share in zip(EXECUTORS, dealing.dealt(spec, files, EXECUTORS), strict=True):
-            assert all(holders[piece.path] == (owner,) for piece in share)
+            assert all(holders[piece.name] == (owner,) for piece in share)
         assert len(holders) == len(files)
 
 

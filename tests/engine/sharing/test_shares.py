@@ -1,3 +1,4 @@
+import pickle
 from collections import Counter
 from collections.abc import Sequence
 
@@ -5,27 +6,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from caraway_core.protocols.fleet import Piece
-from caraway_engine.sharing.shares import ListedFile, cut, place, place_buckets, ranked
+from caraway_core.pieces import FileRange, Piece, SplitPiece, StoredPiece
+from caraway_engine.sharing.shares import ListedPiece, cut, piece, place, place_buckets, ranked
+from tests.kit.squares import NumbersSplit
 
 SIZES = st.integers(1, 1000)
 FILES = st.lists(st.tuples(SIZES, st.booleans()), max_size=12).map(
-    lambda drawn: [ListedFile(f"f{n:02}", *each) for n, each in enumerate(drawn)]
+    lambda drawn: [ListedPiece(f"f{n:02}", *each) for n, each in enumerate(drawn)]
 )
 
 
 def size(share: Sequence[Piece]) -> int:
-    return sum(piece.end - piece.start for piece in share)
+    return sum(piece.read_bytes for piece in share)
 
 
 @given(FILES, st.integers(1, 9))
-def test_every_byte_is_in_exactly_one_share(files: list[ListedFile], count: int) -> None:
+def test_every_byte_is_in_exactly_one_share(files: list[ListedPiece], count: int) -> None:
     shares = cut(files, count)
     assert len(shares) == count
     for file in files:
         pieces = sorted(
             (piece.start, piece.end) for share in shares for piece in share
-            if piece.path == file.path
+            if isinstance(piece, FileRange) and piece.name == file.name
         )  # fmt: skip
         assert [start for start, _ in pieces] == [0, *(end for _, end in pieces[:-1])]
         assert pieces[-1][1] == file.size_bytes
@@ -35,55 +37,57 @@ def test_every_byte_is_in_exactly_one_share(files: list[ListedFile], count: int)
 
 @given(st.lists(SIZES, max_size=12), st.integers(1, 9))
 def test_files_that_can_be_split_are_dealt_evenly(sizes: list[int], count: int) -> None:
-    shares = cut([ListedFile(f"f{n:02}", each, True) for n, each in enumerate(sizes)], count)
+    shares = cut([ListedPiece(f"f{n:02}", each, True) for n, each in enumerate(sizes)], count)
     assert max(map(size, shares)) <= max(sum(sizes) / count * 1.2, sum(sizes) / count + 1)
     assert sum(map(len, shares)) < len(sizes) + count
 
 
 def test_files_are_not_split_when_whole_ones_come_out_nearly_even() -> None:
-    files = [ListedFile(f"f{n}", size_bytes, True) for n, size_bytes in enumerate((10, 11, 9, 10))]
+    files = [ListedPiece(f"f{n}", size_bytes, True) for n, size_bytes in enumerate((10, 11, 9, 10))]
 
     shares = cut(files, 2)
 
-    assert [[(each.start, each.end == each.size_bytes) for each in one] for one in shares] == [
-        [(0, True), (0, True)], [(0, True), (0, True)],
+    assert [[isinstance(each, FileRange) and each.is_whole for each in one] for one in shares] == [
+        [True, True], [True, True],
     ]  # fmt: skip
 
 
 @given(FILES, st.integers(1, 9))
 def test_no_share_is_larger_than_even_by_more_than_a_whole_file(
-    files: list[ListedFile], count: int
+    files: list[ListedPiece], count: int
 ) -> None:
     whole = max((file.size_bytes for file in files if not file.is_splittable), default=0)
-    even = sum(file.size_bytes for file in files) / count
-    assert max(map(size, cut(files, count))) <= max(even + whole + 1, even * 1.2)
+    total = sum(file.size_bytes for file in files)
+    # In whole numbers: 1.2 times the even share is not always what it should be.
+    most = max(map(size, cut(files, count)))
+    assert most * count <= total + (whole + 1) * count or 5 * most * count <= 6 * total
 
 
 def test_shares_do_not_depend_on_the_order_of_the_listing() -> None:
-    files = [ListedFile(f"f{n}", 10 + n % 3, n % 2 == 0) for n in range(9)]
+    files = [ListedPiece(f"f{n}", 10 + n % 3, n % 2 == 0) for n in range(9)]
     assert cut(files, 4) == cut(files[::-1], 4)
 
 
 KEPT = st.lists(st.integers(1, 1000), max_size=40).map(
-    lambda sizes: tuple(ListedFile(f"f{n:02}", size, False, True) for n, size in enumerate(sizes))
+    lambda sizes: tuple(ListedPiece(f"f{n:02}", size, False, True) for n, size in enumerate(sizes))
 )
 
 
 @given(KEPT, st.integers(1, 6))
-def test_kept_files_are_placed_once_and_evenly(files: tuple[ListedFile, ...], count: int) -> None:
+def test_kept_files_are_placed_once_and_evenly(files: tuple[ListedPiece, ...], count: int) -> None:
     owners = tuple(f"e{number}" for number in range(count))
     shares = place(files, owners)
 
-    placed = [piece.path for share in shares for piece in share]
-    assert sorted(placed) == [file.path for file in files]
-    assert all([*share] == sorted(share, key=lambda piece: piece.path) for share in shares)
+    placed = [piece.name for share in shares for piece in share]
+    assert sorted(placed) == [file.name for file in files]
+    assert all([*share] == sorted(share, key=lambda piece: piece.name) for share in shares)
     total = sum(file.size_bytes for file in files)
     largest = max((file.size_bytes for file in files), default=0)
     assert max(map(size, shares)) <= total / count * 1.05 + largest
 
 
 def test_kept_files_stay_where_they_are_when_an_owner_comes() -> None:
-    files = tuple(ListedFile(f"f{number}", 3_000_000, False, True) for number in range(300))
+    files = tuple(ListedPiece(f"f{number}", 3_000_000, False, True) for number in range(300))
     before = place(files, ("e1", "e2"))
     after = place(files, ("e1", "e2", "e3"))
 
@@ -94,27 +98,27 @@ def test_kept_files_stay_where_they_are_when_an_owner_comes() -> None:
 
 
 def test_kept_files_stay_where_they_are_in_another_version() -> None:
-    files = tuple(ListedFile(f"f{number}", 3_000_000, False, True) for number in range(300))
-    more = (*files[10:], *(ListedFile(f"g{n}", 3_000_000, False, True) for n in range(10)))
+    files = tuple(ListedPiece(f"f{number}", 3_000_000, False, True) for number in range(300))
+    more = (*files[10:], *(ListedPiece(f"g{n}", 3_000_000, False, True) for n in range(10)))
     moved = sum(
-        len({piece.path for piece in new} - {piece.path for piece in old})
+        len({piece.name for piece in new} - {piece.name for piece in old})
         for new, old in zip(place(more, ("e1", "e2")), place(files, ("e1", "e2")), strict=True)
     )
     assert moved <= 20
 
 
-def made_by(owners: tuple[str, ...], count: int = 300) -> tuple[ListedFile, ...]:
+def made_by(owners: tuple[str, ...], count: int = 300) -> tuple[ListedPiece, ...]:
     """Files that owners made one after another, each an even part."""
     return tuple(
-        ListedFile(f"f{number}", 3_000_000, False, True, owners[number * len(owners) // count])
+        ListedPiece(f"f{number}", 3_000_000, False, True, owners[number * len(owners) // count])
         for number in range(count)
     )
 
 
 def test_kept_files_are_read_where_they_were_made() -> None:
     files = made_by(("e1", "e2"))
-    halves = [[file.path for file in files[:150]], [file.path for file in files[150:]]]
-    assert [[piece.path for piece in share] for share in place(files, ("e1", "e2"))] == halves
+    halves = [[file.name for file in files[:150]], [file.name for file in files[150:]]]
+    assert [[piece.name for piece in share] for share in place(files, ("e1", "e2"))] == halves
 
 
 @pytest.mark.parametrize("owners", range(1, 5))
@@ -132,7 +136,7 @@ def test_what_one_made_alone_is_shared_out_all_the_same() -> None:
     files = made_by(("e1",))
     shares = place(files, ("e1", "e2", "e3"))
     assert max(map(len, shares)) <= 100 * 1.05 + 1
-    assert {piece.path for piece in shares[0]} <= {file.path for file in files}
+    assert {piece.name for piece in shares[0]} <= {file.name for file in files}
 
 
 @pytest.mark.parametrize("count", [2, 16, 64, 1000])
@@ -186,3 +190,19 @@ def test_there_are_no_more_ranks_than_owners() -> None:
 def _is_even(placed: tuple[int, ...], owners: int) -> bool:
     sizes = Counter(placed)
     return max(sizes.values()) - min(sizes[owner] for owner in range(owners)) <= 1
+
+
+def test_piece_says_what_kind_of_part_it_is() -> None:
+    split = NumbersSplit(3, 7)
+    listed = [
+        ListedPiece("a.parquet", 10, True),
+        ListedPiece("c0ffee", 20, False, is_kept=True),
+        ListedPiece(split.name, split.size_bytes, False, split=split),
+    ]
+    found = [piece(each, 0, each.size_bytes) for each in listed]
+    assert found == [
+        FileRange("a.parquet", 0, 10, 10), StoredPiece("c0ffee", 20), SplitPiece(split),
+    ]  # fmt: skip
+    assert [each.name for each in found] == [each.name for each in listed]
+    assert size(found) == 10 + 20 + 64
+    assert pickle.loads(pickle.dumps(found)) == found

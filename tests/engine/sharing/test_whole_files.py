@@ -8,6 +8,7 @@ import pytest
 
 from caraway_core.errors import ExecutionError
 from caraway_core.ids import TableName
+from caraway_core.pieces import FileRange
 from caraway_core.protocols.fleet import Share
 from caraway_core.tables import FileScan, FilesTable
 from caraway_engine.sessions.sessions import Session
@@ -50,7 +51,7 @@ async def test_counts_and_extremes_are_of_the_share(tmp_path: Path) -> None:
     made = session({"t": table(tmp_path)})
 
     for share in dealt(made, 3):
-        number = int(Path(share.pieces[0].path).stem)
+        number = int(Path(share.pieces[0].name).stem)
         assert await values(made, "SELECT count(*) FROM t", share) == [30]
         assert await values(made, "SELECT max(k) FROM t", share) == [30 * number + 29]
 
@@ -72,10 +73,10 @@ async def test_a_filter_that_nothing_passes_is_not_a_missing_file(tmp_path: Path
 async def test_a_file_that_changed_is_never_read_as_empty(tmp_path: Path, change: str) -> None:
     made = session({"t": table(tmp_path)})
     first = dealt(made, 3)[0]
-    path = Path(first.pieces[0].path.removeprefix("file://"))
+    path = Path(first.pieces[0].name.removeprefix("file://"))
     path.unlink() if change == "gone" else pq.write_table(ROWS, path)
 
-    with pytest.raises(ExecutionError, match=r"is gone;|when the query was planned"):
+    with pytest.raises(ExecutionError, match=r"is missing;|when the query was planned"):
         await values(made, "SELECT k FROM t", first)
 
 
@@ -83,6 +84,7 @@ async def test_a_piece_of_a_file_is_read_as_a_piece(tmp_path: Path) -> None:
     made = session({"t": table(tmp_path)})
     first = dealt(made, 3)[0]
     (piece,) = first.pieces
+    assert isinstance(piece, FileRange)
     first_row = 30 * int(Path(piece.path).stem)
     halves = [
         replace(piece, end=piece.size_bytes // 2),

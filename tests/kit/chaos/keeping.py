@@ -163,7 +163,7 @@ class Keeper:
     def _end_store(self) -> None:
         if self._store is not None and self._store.popen.poll() is None:
             self._store.popen.terminate()
-            self._store.popen.wait(20)
+            self._store.popen.wait(60)
 
 
 @contextmanager

@@ -112,7 +112,7 @@ class Load:
         """Compare what each scheduler answers with the model; return all differences."""
         found = list(self.target.findings)
         for name, url in self.target.urls.items():
-            with httpx.Client(base_url=url, timeout=90) as client:
+            with httpx.Client(base_url=url, timeout=180) as client:
                 found += [f"{name}: {each}" for each in self._differences(client)]
         return found
 
@@ -150,7 +150,7 @@ def _asking(client: httpx.Client) -> Callable[[str], Any]:
             return answers[-1].status_code == 200
 
         try:
-            until(look, wanted, 60)
+            until(look, wanted, 300)
         except AssertionError as exc:
             raise AssertionError(f"{wanted}: {answers[-1].text[:300]}") from exc
         return answers[-1].json()

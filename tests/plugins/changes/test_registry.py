@@ -50,7 +50,7 @@ def test_schema_is_asked_for_once(server: FakeRuntime) -> None:
         for each in asking:
             each.start()
         for each in asking:
-            each.join(5)
+            each.join(60)
         assert asked.schema(7) == SCHEMA
 
     assert len(server.asked) == 1

@@ -38,7 +38,7 @@ class Dataset:
         )
 
     def source(self) -> Source:
-        source: Source = registry.load("connector", registry.SOURCES, self.connector)()
+        source: Source = registry.SOURCES.load(self.connector)()
         return source
 
     def resolve(self) -> FilesTable | MemoryTable:

@@ -70,7 +70,7 @@ def make_state(adapter: str, folder: Path, clock: Callable[[], float]) -> StateS
 
 
 def make_results(adapter: str, place: ResultPlace) -> ResultStore:
-    store_class: Any = registry.load("result store", registry.RESULT_STORES, adapter)
+    store_class: Any = registry.RESULT_STORES.load(adapter)
     store: ResultStore = store_class.at(place)
     return store
 

@@ -69,7 +69,7 @@ def _served(handler: type[_Refusal]) -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-        thread.join(5)
+        thread.join(60)
 
 
 def objects(server: S3Server, place: ResultPlace) -> dict[str, bytes]:

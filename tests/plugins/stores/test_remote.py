@@ -115,7 +115,7 @@ async def test_nothing_acknowledged_is_lost_when_the_store_is_killed(own: Remote
             killed.set()
 
     writing = [asyncio.ensure_future(write(index)) for index in range(1, 40)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await killed.wait()
     own.kill()
     by_then = dict(acknowledged)

@@ -248,5 +248,5 @@ async def test_watcher_does_not_wait_for_the_poll_after_a_write_of_its_process(
     await store.get("a")
     await store.get("a")
     await store.compare_and_set("a", b"1", expected=None)
-    assert (await asyncio.wait_for(waiting, 5)).value == b"1"
+    assert (await asyncio.wait_for(waiting, 60)).value == b"1"
     await store.aclose()

@@ -9,7 +9,7 @@ from caraway_core.errors import CarawayError
 from caraway_core.protocols.state import StateEntry, StateStore
 from tests.plugins.stores.adapters import StateHarness
 
-WAIT_S = 5.0
+WAIT_S = 60.0
 
 
 async def put(store: StateStore, key: str, value: bytes, ttl_s: float | None = None) -> int:

@@ -133,7 +133,7 @@ class Machine(RuleBasedStateMachine):
         """What a watcher was told adds up to what stands."""
         standing = self.live().get(MARKER)
         self.change(MARKER, b"x", standing.revision if standing else None, None)
-        self.runner.run(asyncio.wait_for(self.follow_to(self.revision), 5))
+        self.runner.run(asyncio.wait_for(self.follow_to(self.revision), 60))
         assert self.watched == {key: kept.value for key, kept in self.live().items()}
 
     async def follow_to(self, revision: int) -> None:

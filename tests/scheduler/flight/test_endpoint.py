@@ -46,7 +46,7 @@ async def test_stop_lets_a_reader_finish() -> None:
         reader = connected.do_get(flight.Ticket(b"SELECT value FROM generate_series(1, 1000000)"))
         rows = reader.read_chunk().data.num_rows
         loop.call_soon_threadsafe(reading.set)
-        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
         return int(rows + reader.read_all().num_rows)
 
     async with serving() as server:
@@ -66,12 +66,12 @@ async def test_drain_closes_kept_connections_and_lets_a_reader_finish() -> None:
         reader = connected.do_get(flight.Ticket(b"SELECT value FROM generate_series(1, 1000000)"))
         rows = reader.read_chunk().data.num_rows
         loop.call_soon_threadsafe(reading.set)
-        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(60)
         return int(rows + reader.read_all().num_rows)
 
     def keep(connected: Any) -> str:
         assert query("SELECT 1 AS a")(connected).num_rows == 1
-        asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop).result(5)
+        asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop).result(60)
         for _ in range(100):
             try:
                 query("SELECT 1 AS a")(connected)
@@ -98,7 +98,7 @@ async def test_an_answer_that_was_begun_is_fetched_over_its_connection_while_dra
         found = connected.get_flight_info(command("SELECT value FROM generate_series(1, 1000000)"))
         draining = asyncio.run_coroutine_threadsafe(server.endpoint.drain(), loop)
         rows = connected.do_get(found.endpoints[0].ticket).read_all().num_rows
-        draining.result(5)
+        draining.result(60)
         return int(rows)
 
     async with serving() as server:
@@ -136,7 +136,7 @@ async def test_stop_cuts_off_a_client_that_has_stopped_reading() -> None:
         )
         reader.read_chunk()
         loop.call_soon_threadsafe(reading.set)
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         reader.read_all()
 
     async with serving() as server:

@@ -138,8 +138,7 @@ def test_uploads_share_memory_and_give_it_back() -> None:
 
 
 async def test_message_that_is_too_large_is_refused() -> None:
-    async with serving(TABLES, writable=WRITABLE) as server:
-        server.services.max_message_bytes = 1024
+    async with serving(TABLES, writable=WRITABLE, max_message_bytes=1024) as server:
         await server.ask(put(PATH, pa.table({"a": list(range(100))})))
         with pytest.raises(pa.ArrowInvalid, match=r"flight[.]max_message_size"):
             await server.ask(put(PATH, pa.table({"a": list(range(1000))})))

@@ -116,8 +116,7 @@ async def test_long_message_is_cut_so_that_it_arrives() -> None:
 
 
 async def test_request_larger_than_a_body_may_be_is_refused() -> None:
-    async with serving() as server:
-        server.services.max_body_bytes = 100
+    async with serving(max_body_bytes=100) as server:
         with pytest.raises(pa.ArrowInvalid, match="larger than 100 bytes"):
             await server.ask(query("SELECT " + "1" * 100))
         action = flight.Action("GetAsyncQueryStatus", b" " * 101)

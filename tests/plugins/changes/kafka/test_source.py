@@ -215,7 +215,7 @@ async def test_offsets_are_told_to_a_group_that_is_named(cluster: Cluster, topic
         try:
 
             async def told() -> bool:
-                (found,) = watcher.committed([TopicPartition(topic, 0)], timeout=5)
+                (found,) = watcher.committed([TopicPartition(topic, 0)], timeout=60)
                 return bool(found.offset == 1)
 
             await eventually(told, "the group knows the offset")

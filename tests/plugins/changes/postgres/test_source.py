@@ -248,7 +248,7 @@ async def test_a_load_that_has_to_wait_can_be_cancelled(followed: Followed) -> N
 
             await eventually(waits, "the slot waits for the transaction")
             loading.cancel()
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 await asyncio.gather(loading, return_exceptions=True)
         assert loading.cancelled()
     finally:

@@ -1,0 +1,116 @@
+"""Reads tables over files. A table is made in a scratch context and then taken out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import pyarrow as pa
+from datafusion import DataFrame, Expr, SessionConfig, SessionContext, col, lit
+from datafusion import functions as f
+from datafusion.catalog import Table
+
+from caraway_core.tables import FileScan, FilesTable, TableSpec, TableSplit
+from caraway_engine.scans import object_stores, scans
+
+_NAME = "scan_{}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A scan and the rows that it gives."""
+
+    scan: FileScan
+    rows: DataFrame
+
+
+def read(spec: FilesTable, _splits: Sequence[TableSplit] = ()) -> Table:
+    """Make a table of files; contexts that run queries over it need its object stores, too."""
+    context = _scratch()
+    object_stores.register(context, spec)
+    read = [_Read(scan, _added(context, number, scan)) for number, scan in enumerate(spec.scans)]
+    if len(read) == 1 and _is_whole(read[0], spec.schema) and context.table_exist(_NAME.format(0)):
+        return context.catalog().schema().table(_NAME.format(0))
+    return _union(read, spec.schema).into_view()
+
+
+def is_measured_wrongly(spec: TableSpec) -> bool:
+    """Whether DataFusion may take values of the table from statistics that do not hold.
+
+    Statistics of Parquet files leave NaN out, and a column whose least and greatest values are
+    equal is taken for a constant: its NaNs would read as that value.
+    """
+    if all(scan.format != "parquet" for scan in spec.scans):
+        return False
+    return any(map(_holds_floats, spec.schema.types))
+
+
+def _holds_floats(type_: pa.DataType) -> bool:
+    inner = [type_.field(index).type for index in range(type_.num_fields)]
+    return bool(pa.types.is_floating(type_)) or any(map(_holds_floats, inner))
+
+
+def _scratch() -> SessionContext:
+    config = SessionConfig().set("datafusion.execution.listing_table_ignore_subdirectory", "false")
+    context = SessionContext(config)
+    context.sql("SET datafusion.runtime.list_files_cache_limit = '0K'").collect()
+    return context
+
+
+def _is_whole(read: _Read, schema: pa.Schema) -> bool:
+    """Whether the scan is the table as it stands, with nothing left to cast, add or reorder."""
+    if read.scan.csv and read.scan.csv.null_regex:
+        return False
+    fields = [(each.name, each.type) for each in read.rows.schema()]
+    return fields == [(each.name, each.type) for each in schema]
+
+
+def _union(read: Sequence[_Read], schema: pa.Schema) -> DataFrame:
+    chosen = []
+    for each in read:
+        columns = _columns(each.scan, each.rows.schema())
+        chosen.append(each.rows.select(*(_expression(field, columns) for field in schema)))
+    return reduce(DataFrame.union, chosen)
+
+
+def _added(context: SessionContext, number: int, scan: FileScan) -> DataFrame:
+    return scans.add(context, _NAME.format(number), _as_read(scan))
+
+
+def _as_read(scan: FileScan) -> FileScan:
+    """Read every column as text where a regex says what NULL is: the reader ignores it."""
+    if not scan.csv or not scan.csv.null_regex:
+        return scan
+    text = pa.schema([field.with_type(pa.string()) for field in scan.schema])
+    return replace(scan, schema=text)
+
+
+def _columns(scan: FileScan, read: pa.Schema) -> dict[str, tuple[Expr, pa.DataType]]:
+    """Return what the scan can give for each column name, and of which type."""
+    regex = scan.csv.null_regex if scan.csv else None
+    found = {field.name: (_column(field.name), field.type) for field in read}
+    if regex:
+        found |= {
+            name: (_null_where(found[name][0], regex), pa.null()) for name in scan.schema.names
+        }
+    if scan.partition_values is not None:
+        for field, value in zip(scan.partition_columns, scan.partition_values, strict=True):
+            found[field.name] = (lit(value), pa.null())
+    return found
+
+
+def _expression(field: pa.Field, columns: dict[str, tuple[Expr, pa.DataType]]) -> Expr:
+    if field.name not in columns:
+        return lit(None).cast(field.type).alias(field.name)
+    expression, type_ = columns[field.name]
+    if type_ == field.type:
+        # DataFusion 55 cannot push `u['n']` through a column that is renamed to its own name.
+        return expression
+    return expression.cast(field.type).alias(field.name)
+
+
+def _column(name: str) -> Expr:
+    return col('"' + name.replace('"', '""') + '"')
+
+
+def _null_where(column: Expr, regex: str) -> Expr:
+    return f.when(f.regexp_like(column, lit(regex)), lit(None)).otherwise(column)
