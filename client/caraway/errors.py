@@ -4,6 +4,7 @@ CarawayError
 ├── InvalidEndpointError   the endpoint is not a valid URL
 ├── UnreachableError       no connection to the endpoint
 ├── BrokenResponseError    the response was incomplete, late or malformed
+├── NotInstalledHereError  a conversion needs a package that is not installed
 └── ApiError               the server returned an error status
 """
 
@@ -27,8 +28,14 @@ class BrokenResponseError(CarawayError):
     """The response was incomplete, timed out, or did not have the expected form."""
 
 
+class NotInstalledHereError(CarawayError):
+    """A conversion needs a package that is not installed; the message names it."""
+
+
 class ApiError(CarawayError):
     """The server returned an error status. The message is the server's own text.
+
+    `status` is an HTTP status, also for errors that came over Flight.
 
     `is_structured` is true if the body was an error object, as runtimes send it. A proxy or
     another server sends something else.

@@ -11,6 +11,7 @@ class Format(StrEnum):
     CSV = "csv"
     NDJSON = "ndjson"
     ARROW = "arrow"
+    PARQUET = "parquet"
 
     @property
     def media_type(self) -> str:
@@ -19,7 +20,7 @@ class Format(StrEnum):
 
     @property
     def is_binary(self) -> bool:
-        return self is Format.ARROW
+        return self in (Format.ARROW, Format.PARQUET)
 
 
 class ResultFormat(StrEnum):
@@ -35,8 +36,6 @@ class ResultFormat(StrEnum):
     @property
     def media_type(self) -> str:
         """The value of the `Accept` header for this format."""
-        if self is ResultFormat.PARQUET:
-            return "application/vnd.apache.parquet"
         # The results route sends JSON as lines; the client joins them into an array.
         return Format.NDJSON.media_type if self is ResultFormat.JSON else Format(self).media_type
 
@@ -51,4 +50,6 @@ _MEDIA_TYPES = {
     Format.CSV: "text/csv",
     Format.NDJSON: "application/x-ndjson",
     Format.ARROW: "application/vnd.apache.arrow.stream",
+    # Of results that are stored; `caraway sql` writes it itself.
+    Format.PARQUET: "application/vnd.apache.parquet",
 }

@@ -27,7 +27,6 @@ class IngestApi:
     """The routes that ingest change events."""
 
     transport: Transport
-    max_retries: int
     new_key: Callable[[], str] = lambda: str(uuid4())
 
     def send_events(
@@ -49,7 +48,7 @@ class IngestApi:
             extra={"Idempotency-Key": self.new_key()},
         )
         answer = parsing.parse_object(
-            self.transport.text(request, retries.submissions(self.max_retries))
+            self.transport.text(request, retries.submissions(self.transport.max_retries))
         )
         applied = answer.get("applied")
         if not isinstance(applied, int):

@@ -2,29 +2,35 @@
 
 query = client.query("SELECT * FROM orders")
 ...
-for row in client.open_query(query.id).results():
-    ...
+table = client.open_query(query.id).results()
 """
 
-import json
 import math
 import time
 import uuid
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from caraway import parsing, retries
 from caraway.errors import BrokenResponseError
 from caraway.formats import ResultFormat
 from caraway.parsing import Row
+from caraway.statements import encode_json
 from caraway.transport import ApiRequest, Transport
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from caraway.readers import RecordReader
+    from caraway.results import SqlResult
 
 OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELLED", "CLOSED"})
 LONG_POLL_S = 20.0
 _PAUSE_S = 0.5
+_PROGRESS_S = 1.0
 _SLACK_S = 30.0
 _JSON = "application/json"
 
@@ -65,7 +71,6 @@ class QueryApi:
     """The routes below `/v1/queries`."""
 
     transport: Transport
-    max_retries: int
     sleep: Callable[[float], None]
     clock: Callable[[], float] = time.monotonic
 
@@ -75,12 +80,11 @@ class QueryApi:
             "POST",
             "/v1/queries",
             accept=_JSON,
-            # Dates and decimals are sent as strings, which the server casts to the type it needs.
-            body=json.dumps(submission, default=str).encode(),
+            body=encode_json(submission),
             content_type=_JSON,
             extra={"Idempotency-Key": idempotency_key or str(uuid.uuid4())},
         )
-        answer = self.transport.text(request, retries.submissions(self.max_retries))
+        answer = self.transport.text(request, retries.submissions(self.transport.max_retries))
         query_id = parsing.parse_object(answer).get("query_id")
         if not isinstance(query_id, str) or not query_id:
             raise BrokenResponseError(f"expected a query_id, but the server sent: {answer[:200]}")
@@ -91,7 +95,7 @@ class QueryApi:
         query = {"limit": str(limit), **({"status": status} if status else {})}
         request = ApiRequest("GET", "/v1/queries", accept=_JSON, query=query)
         return parsing.parse_list(
-            self.transport.text(request, retries.reads(self.max_retries)), "queries"
+            self.transport.text(request, retries.reads(self.transport.max_retries)), "queries"
         )
 
 
@@ -117,20 +121,44 @@ class QueryHandle:
             if state.is_over:
                 return
 
-    def wait(self, timeout_s: float | None = None) -> QueryState:
-        """Wait for the query to finish, at most `timeout_s` seconds, and return its state."""
+    def wait(
+        self,
+        timeout_s: float | None = None,
+        on_progress: Callable[[QueryState], object] | None = None,
+    ) -> QueryState:
+        """Wait for the query to finish, at most `timeout_s` seconds, and return its state.
+
+        `on_progress` gets the state about once a second, and last the one that is returned.
+        `caraway.progress.show` prints it.
+        """
         clock = self._queries.clock
         deadline = math.inf if timeout_s is None else clock() + timeout_s
+        step_s = LONG_POLL_S if on_progress is None else _PROGRESS_S
         while True:
-            state = self._poll(min(LONG_POLL_S, max(0.0, deadline - clock())))
+            state = self._poll(min(step_s, max(0.0, deadline - clock())))
+            if on_progress is not None:
+                on_progress(state)
             if state.is_over or clock() >= deadline:
                 return state
 
-    def results(self) -> Generator[Row, None, None]:
-        """Wait for the query to finish, then yield its rows as they arrive."""
-        with closing(self.chunks(ResultFormat.NDJSON)) as chunks:
-            for line in parsing.iter_lines(chunks):
-                yield parsing.parse_object(line)
+    def results(self, on_data: "Callable[[pa.RecordBatch], object] | None" = None) -> "SqlResult":
+        """Wait for the query to finish and return its rows.
+
+        Raises:
+            ApiError: the query failed (500), or was cancelled or has expired (410).
+        """
+        return self.reader().read_all(on_data)
+
+    def reader(self) -> "RecordReader":
+        """Wait for the query to finish and read its rows batch by batch, in constant memory.
+
+        Raises:
+            ApiError: the query failed (500), or was cancelled or has expired (410).
+        """
+        from caraway.arrow_bodies import HttpBatches
+        from caraway.readers import opened
+
+        return opened(HttpBatches(self.chunks(ResultFormat.ARROW)))
 
     def chunks(self, format: ResultFormat = ResultFormat.NDJSON) -> Generator[bytes, None, None]:
         """Wait for the query to finish, then yield the bytes of its results as they arrive.
@@ -142,7 +170,7 @@ class QueryHandle:
         request = ApiRequest(
             "GET", f"{self._path}/results", accept=format.media_type, timeout_s=None
         )
-        policy = retries.reads(self._queries.max_retries)
+        policy = retries.reads(self._queries.transport.max_retries)
         with closing(self._queries.transport.chunks(request, policy)) as chunks:
             yield from parsing.lines_to_array(chunks) if format is ResultFormat.JSON else chunks
 
@@ -160,7 +188,7 @@ class QueryHandle:
 
     def _fetch_state(self, request: ApiRequest) -> QueryState:
         # These requests are safe to repeat, and a replaced scheduler is back within seconds.
-        policy = retries.patient(self._queries.max_retries)
+        policy = retries.patient(self._queries.transport.max_retries)
         return _state(parsing.parse_object(self._queries.transport.text(request, policy)))
 
 

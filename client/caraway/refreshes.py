@@ -87,7 +87,6 @@ class RefreshApi:
     """The routes of accelerated datasets."""
 
     transport: Transport
-    max_retries: int
     sleep: Callable[[float], None]
 
     def request_refresh(self, name: str, overrides: Mapping[str, Any]) -> str:
@@ -104,7 +103,9 @@ class RefreshApi:
         """Return the acceleration document of a dataset."""
         request = ApiRequest("GET", _path(name), accept=_JSON)
         # A replaced scheduler is back within seconds.
-        return parsing.parse_object(self.transport.text(request, retries.patient(self.max_retries)))
+        return parsing.parse_object(
+            self.transport.text(request, retries.patient(self.transport.max_retries))
+        )
 
     def watch_refresh(
         self, name: str, before: AccelerationStatus, longest_pause_s: float
@@ -128,7 +129,7 @@ class RefreshApi:
         request = ApiRequest(
             method, path, accept=_JSON, body=json.dumps(body).encode(), content_type=_JSON
         )
-        return self.transport.text(request, retries.submissions(self.max_retries))
+        return self.transport.text(request, retries.submissions(self.transport.max_retries))
 
 
 def parse_status(document: Row) -> AccelerationStatus:

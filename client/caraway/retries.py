@@ -48,9 +48,14 @@ def reads(retries: int) -> RetryPolicy:
     return RetryPolicy(retries, frozenset({429, 503}))
 
 
-def statements(retries: int) -> RetryPolicy:
-    """Return the policy for SQL: at most two retries, and only if nothing was started."""
-    return RetryPolicy(min(retries, 2), frozenset({429}))
+def statements(retries: int, *, is_read: bool = True) -> RetryPolicy:
+    """Return the policy for SQL before its first row.
+
+    A statement that may write is sent again only if the server did not begin it.
+    """
+    if is_read:
+        return RetryPolicy(retries, frozenset({429, 502, 503}), retries_broken=True)
+    return RetryPolicy(retries, frozenset({429}))
 
 
 def submissions(retries: int) -> RetryPolicy:

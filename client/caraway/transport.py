@@ -13,11 +13,11 @@ from pathlib import Path
 import httpx
 
 from caraway import retries
+from caraway.addresses import LOOPBACK_HOSTS
 from caraway.errors import ApiError, BrokenResponseError, InvalidEndpointError, UnreachableError
 from caraway_core.errors import CarawayError
 
 CONNECT_TIMEOUT_S = 5.0
-LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 # Errors of a runtime are short. Do not read more of a body that comes from something else.
 ERROR_TEXT_LIMIT = 100_000
 
@@ -34,10 +34,12 @@ class ApiRequest:
     content_type: str = ""
     timeout_s: float | None = 30.0
     extra: Mapping[str, str] = field(default_factory=dict)
+    sends_key: bool = True
 
-    def headers(self) -> dict[str, str]:
+    def headers(self, api_key: str = "") -> dict[str, str]:
         content_type = {"Content-Type": self.content_type} if self.content_type else {}
-        return {"Accept": self.accept, **content_type, **self.extra}
+        key = {"X-API-Key": api_key} if api_key and self.sends_key else {}
+        return {"Accept": self.accept, **content_type, **key, **self.extra}
 
 
 class Transport:
@@ -49,13 +51,19 @@ class Transport:
         api_key: str,
         cacert: Path | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        *,
+        agent: str = "",
+        client_cert: tuple[Path, Path] | None = None,
+        max_retries: int = 3,
     ) -> None:
         self.endpoint = _base_url(endpoint)
-        self._sleep = sleep
+        self.max_retries = max_retries
+        self._api_key = api_key
+        self.sleep = sleep
         self._http = httpx.Client(
             base_url=self.endpoint,
-            headers=_headers(self.endpoint, api_key),
-            verify=_trust(self.endpoint, cacert),
+            headers=_headers(self.endpoint, agent),
+            verify=_trust(self.endpoint, cacert, client_cert),
         )
 
     def close(self) -> None:
@@ -96,7 +104,7 @@ class Transport:
         delay_s = policy.delay_s(error, attempt)
         if delay_s is None:
             raise error
-        self._sleep(delay_s)
+        self.sleep(delay_s)
 
     @contextmanager
     def _response(self, request: ApiRequest) -> Iterator[httpx.Response]:
@@ -107,7 +115,7 @@ class Transport:
                 request.path,
                 params=dict(request.query),
                 content=request.body or None,
-                headers=request.headers(),
+                headers=request.headers(self._api_key),
                 timeout=timeout,
             ) as response:
                 if not response.is_success:
@@ -132,18 +140,18 @@ class Transport:
             ) from exc
 
 
-def user_agent() -> str:
-    """Return `caraway/<version> (<os>/<release> <arch>)`."""
+def user_agent(own: str = "") -> str:
+    """Return `caraway/<version> (<os>/<release> <arch>)`, after the caller's own."""
     system = f"{platform.system()}/{platform.release()} {platform.machine()}"
-    return f"caraway/{metadata.version('caraway')} ({system})"
+    ours = f"caraway/{metadata.version('caraway')} ({system})"
+    return f"{own} {ours}" if own else ours
 
 
-def _headers(endpoint: str, api_key: str) -> dict[str, str]:
-    key = {"X-API-Key": api_key} if api_key else {}
+def _headers(endpoint: str, agent: str) -> dict[str, str]:
     # On the same machine compression only costs time, and delays the first rows.
     is_local = httpx.URL(endpoint).host in LOOPBACK_HOSTS
     coding = {"Accept-Encoding": "identity"} if is_local else {}
-    return {"User-Agent": user_agent(), **coding, **key}
+    return {"User-Agent": user_agent(agent), **coding}
 
 
 def _base_url(endpoint: str) -> str:
@@ -158,16 +166,26 @@ def _base_url(endpoint: str) -> str:
     return url.rstrip("/")
 
 
-def _trust(endpoint: str, cacert: Path | None) -> ssl.SSLContext | bool:
+def _trust(
+    endpoint: str, cacert: Path | None, client_cert: tuple[Path, Path] | None
+) -> ssl.SSLContext | bool:
     if not endpoint.startswith("https:"):
         # There is nothing to verify, and loading the CA bundle takes longer than a short query.
         return False
-    if cacert is None:
+    if cacert is None and client_cert is None:
         return True
     try:
-        return ssl.create_default_context(cafile=str(cacert))
+        context = ssl.create_default_context(cafile=str(cacert) if cacert else None)
     except (OSError, ssl.SSLError) as exc:
         raise CarawayError(f"cannot load CA certificates from '{cacert}': {exc}") from exc
+    if client_cert is not None:
+        try:
+            context.load_cert_chain(*client_cert)
+        except (OSError, ssl.SSLError) as exc:
+            raise CarawayError(
+                f"cannot load the client certificate '{client_cert[0]}': {exc}"
+            ) from exc
+    return context
 
 
 def _api_error(response: httpx.Response) -> ApiError:

@@ -54,24 +54,26 @@ class SignatureGate:
         if authorization.startswith(_BEARER):
             shown = authorization.removeprefix(_BEARER).strip()
             is_token = hmac.compare_digest(shown.encode(), self._token.encode())
-            return None if is_token else Refused("the token is another one")
+            return None if is_token else Refused("the token is wrong")
         if not authorization.startswith(_SCHEME):
-            return Refused("it shows no token")
+            return Refused("the request has no signature or token")
         return self._check_signature(authorization.removeprefix(_SCHEME), method, target)
 
     def _check_signature(self, text: str, method: str, target: str) -> Refused | None:
         seconds, _, rest = text.partition(":")
         nonce, _, mac = rest.partition(":")
         if not (seconds.isascii() and seconds.isdecimal() and len(seconds) < 16 and nonce):
-            return Refused("its signature is none")
+            return Refused("the signature is malformed")
         expected = _mac(self._token, method, target, int(seconds), nonce)
         if not hmac.compare_digest(mac.encode(), expected.encode()):
-            return Refused("it is signed with another token, or for another request")
+            return Refused("the signature does not match the token and the request")
         apart_s = self._clock() - int(seconds)
         if abs(apart_s) > WINDOW_S:
-            return Refused(f"the clocks of the two hosts differ by {abs(apart_s):.0f} s; set them")
+            return Refused(
+                f"the clocks of the two hosts differ by {abs(apart_s):.0f} s; synchronize them"
+            )
         if method not in _READS and not self._is_first(mac):
-            return Refused("the request was sent before")
+            return Refused("the request was already received")
         return None
 
     def _is_first(self, mac: str) -> bool:
@@ -79,7 +81,7 @@ class SignatureGate:
         with self._lock:
             while self._seen:
                 oldest, at = next(iter(self._seen.items()))
-                # One that may still come again is kept for two windows: clocks differ both ways.
+                # Kept for two windows, because clocks may differ in both directions.
                 if now - at <= 2 * WINDOW_S and len(self._seen) < _MOST_REMEMBERED:
                     break
                 del self._seen[oldest]

@@ -15,16 +15,16 @@ class Principal:
     id: PrincipalId
     may_write: bool
     is_admin: bool = False
-    """It sees what all principals ask for in `runtime.task_history`."""
+    """Whether it sees the statements of all principals in `runtime.task_history`."""
 
     @property
     def viewer(self) -> PrincipalId | None:
-        """The principal whose rows it sees; None stands for everybody's."""
+        """The principal whose rows it sees; None means all principals."""
         return None if self.is_admin else self.id
 
 
 ANONYMOUS = Principal(PUBLIC, may_write=True, is_admin=True)
-"""Everybody, where no keys are configured."""
+"""The principal of all requests if no keys are configured."""
 
 
 class Keyring:

@@ -11,12 +11,12 @@ import yaml
 
 UNLIMITED = -1
 _OTHERS = frozenset({"apps", "replicas", "pods", "users", "resources"})
-"""Limits that others enforce."""
+"""Known limits that are enforced elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What a runtime may do, as all its schedulers together; None is unlimited."""
+    """The request limits of a runtime, over all its schedulers; None is unlimited."""
 
     api_rps: int | None = None
     request_timeout_secs: int | None = None
@@ -35,10 +35,10 @@ class ParsedLimits:
 
 
 def parse(text: str) -> ParsedLimits:
-    """Read the limits object of the management API, as JSON or YAML.
+    """Parse the limits object of the management API, from JSON or YAML.
 
     Raises:
-        ValueError: it is none; the message says what to change.
+        ValueError: the text is invalid; the message says what to change.
     """
     try:
         found: Any = yaml.safe_load(text)
@@ -62,7 +62,7 @@ def _limit(name: str, value: object) -> int | None:
 
 
 def share(limit: int | None, schedulers: int) -> int | None:
-    """Return how much of a limit one of the schedulers may use; each may do one thing at least."""
+    """Return one scheduler's share of a limit, at least 1."""
     return None if limit is None else max(1, limit // max(1, schedulers))
 
 
@@ -82,14 +82,14 @@ class TokenBucket:
             if rate == self.rate:
                 return
             if rate is not None:
-                # Who raises or lowers a limit gives away no second burst.
+                # Changing a limit does not grant another burst.
                 left = _burst(rate) if self.rate is None else self._left(self.rate)
                 self._tokens = min(left, _burst(rate))
                 self._at = self._clock()
             self.rate = rate
 
     def take(self) -> float:
-        """Take a token if there is one: 0.0, else the seconds until there will be."""
+        """Take a token and return 0.0, or return the seconds until one is available."""
         with self._lock:
             rate = self.rate
             if rate is None:
@@ -110,7 +110,7 @@ def _burst(rate: float) -> float:
 
 @dataclass(slots=True)
 class InForce:
-    """The limits that count now in this process; the gates read them with each request."""
+    """The current limits of this process, which the gates read for each request."""
 
     bucket: TokenBucket = field(default_factory=TokenBucket)
     request_timeout_s: float | None = None
@@ -122,5 +122,5 @@ def too_many(rate: float) -> str:
 
 
 def retry_after(wait_s: float) -> str:
-    """Word a wait for the header of that name."""
+    """Format a wait for the `Retry-After` header."""
     return str(max(1, math.ceil(wait_s)))

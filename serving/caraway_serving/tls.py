@@ -70,7 +70,7 @@ class Certificate:
             modified = self._modified()
             if modified == self._seen:
                 return False
-            # A fresh context first: a bad pair must not leave this one half loaded.
+            # Load into a new context first, so that a bad pair does not leave this one half loaded.
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
                 self.certificate_file, self.key_file
             )

@@ -1,6 +1,7 @@
 """A fake runtime that sends prepared responses and records the requests."""
 
 import contextlib
+import io
 import socket
 import ssl
 import threading
@@ -11,7 +12,18 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import pyarrow as pa
+
 WAIT_S = 5.0
+
+
+def arrow_body(rows: list[dict[str, Any]] | pa.Table) -> bytes:
+    """Return rows as the body of a response in Arrow."""
+    table = pa.Table.from_pylist(rows) if isinstance(rows, list) else rows
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
 
 
 @dataclass(frozen=True, slots=True)

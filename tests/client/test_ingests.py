@@ -18,7 +18,7 @@ def applied(count: int) -> Answer:
 
 
 def client(runtime: FakeRuntime) -> Client:
-    return Client(runtime.endpoint, sleep=Pauses())
+    return Client(http_url=runtime.endpoint, sleep=Pauses())
 
 
 def test_events_are_sent_as_lines_and_counted(runtime: FakeRuntime) -> None:

@@ -1,14 +1,16 @@
+import io
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from caraway import progress
 from caraway.client import Client
 from caraway.errors import ApiError, BrokenResponseError
 from caraway.formats import ResultFormat
 from caraway.queries import QueryProgress
-from tests.client.runtime import Answer, FakeRuntime, Pauses
+from tests.client.runtime import Answer, FakeRuntime, Pauses, arrow_body
 
 SUBMIT, STATUS, RESULTS = (
     "POST /v1/queries",
@@ -33,7 +35,7 @@ def pauses() -> Pauses:
 
 @pytest.fixture
 def client(runtime: FakeRuntime, pauses: Pauses) -> Iterator[Client]:
-    with Client(runtime.endpoint, sleep=pauses) as client:
+    with Client(http_url=runtime.endpoint, sleep=pauses) as client:
         yield client
 
 
@@ -137,10 +139,21 @@ def test_each_state_can_be_watched(runtime: FakeRuntime, client: Client) -> None
 
 def test_rows_are_fetched_once_the_query_has_finished(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(STATUS, state("SUCCEEDED"))
-    runtime.answers(RESULTS, Answer(body=LINES))
+    runtime.answers(RESULTS, Answer(body=arrow_body([{"n": 1}, {"n": 2}])))
 
-    assert list(client.open_query("Q-1").results()) == [{"n": 1}, {"n": 2}]
-    assert runtime.asked[-1].headers["accept"] == "application/x-ndjson"
+    assert client.open_query("Q-1").results().to_pylist() == [{"n": 1}, {"n": 2}]
+    assert runtime.asked[-1].headers["accept"] == "application/vnd.apache.arrow.stream"
+
+
+def test_progress_is_reported_until_the_end(runtime: FakeRuntime, client: Client) -> None:
+    runtime.answers(
+        STATUS, state("RUNNING", progress={"tasks_done": 1, "tasks_total": 2}), state("SUCCEEDED")
+    )
+    printed = io.StringIO()
+
+    client.open_query("Q-1").wait(on_progress=lambda each: progress.show(each, printed))
+
+    assert printed.getvalue() == "RUNNING: 1 of 2 tasks\nSUCCEEDED\n"
 
 
 @pytest.mark.parametrize(
@@ -181,15 +194,16 @@ def test_a_failed_query_has_no_rows(runtime: FakeRuntime, client: Client) -> Non
     runtime.answers(RESULTS, said({"error": "divided by zero", "status": "FAILED"}, 500))
 
     with pytest.raises(ApiError, match="divided by zero"):
-        list(client.open_query("Q-1").results())
+        client.open_query("Q-1").results()
 
 
 def test_a_truncated_result_is_an_error(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers(STATUS, state("SUCCEEDED"))
-    runtime.answers(RESULTS, Answer(body=LINES, breaks_off=True))
+    body = arrow_body([{"n": 1}, {"n": 2}])
+    runtime.answers(RESULTS, Answer(body=body, breaks_off=True))
 
     with pytest.raises(BrokenResponseError):
-        list(client.open_query("Q-1").results())
+        client.open_query("Q-1").results()
 
 
 def test_cancel_returns_the_state(runtime: FakeRuntime, client: Client) -> None:
@@ -207,8 +221,8 @@ def test_an_id_is_quoted(runtime: FakeRuntime, client: Client) -> None:
 def test_the_list_is_unpacked(runtime: FakeRuntime, client: Client) -> None:
     runtime.answers("GET /v1/queries", said({"queries": [{"query_id": "Q-1"}], "total_count": 1}))
 
-    assert client.queries() == [{"query_id": "Q-1"}]
-    client.queries("failed", 5)
+    assert client.list_queries() == [{"query_id": "Q-1"}]
+    client.list_queries("failed", 5)
 
     assert [asked.query for asked in runtime.asked] == [
         {"limit": "100"}, {"limit": "5", "status": "failed"},

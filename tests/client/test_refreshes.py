@@ -36,7 +36,7 @@ def watch(runtime: FakeRuntime) -> Watch:
 
     def run(before: dict[str, Any], *after: dict[str, Any]) -> list[AccelerationStatus]:
         runtime.answers(STANDING, *told(*after))
-        with Client(runtime.endpoint, sleep=Pauses()) as client:
+        with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
             return list(client.watch_refresh("orders", before))
 
     return run
@@ -44,17 +44,22 @@ def watch(runtime: FakeRuntime) -> Watch:
 
 def asks(runtime: FakeRuntime, question: Callable[[Client], object]) -> tuple[Any, list[float]]:
     pauses = Pauses()
-    with Client(runtime.endpoint, sleep=pauses) as client:
+    with Client(http_url=runtime.endpoint, sleep=pauses) as client:
         return question(client), pauses.seconds
 
 
 def test_refresh_sends_the_overrides_and_returns_the_message(runtime: FakeRuntime) -> None:
     runtime.answers(REFRESH, Answer(201, b'{"message":"has begun"}'))
 
-    asks(runtime, lambda c: c.refresh("orders"))
+    asks(runtime, lambda c: c.refresh_acceleration("orders"))
     said, _ = asks(
         runtime,
-        lambda c: c.refresh("orders", "SELECT id FROM orders", "append", refresh_jitter_max="1s"),
+        lambda c: c.refresh_acceleration(
+            "orders",
+            refresh_sql="SELECT id FROM orders",
+            refresh_mode="append",
+            refresh_jitter_max="1s",
+        ),
     )
 
     assert said == "has begun"
@@ -94,7 +99,7 @@ def test_names_are_quoted_in_the_path(runtime: FakeRuntime) -> None:
 def test_a_temporary_error_is_retried(runtime: FakeRuntime, passing: Answer) -> None:
     runtime.answers(REFRESH, passing, Answer(201, b'{"message":"has begun"}'))
 
-    said, pauses = asks(runtime, lambda c: c.refresh("orders"))
+    said, pauses = asks(runtime, lambda c: c.refresh_acceleration("orders"))
 
     assert said == "has begun"
     assert len(pauses) == 1
@@ -104,7 +109,7 @@ def test_a_rejected_request_is_not_retried(runtime: FakeRuntime) -> None:
     runtime.answers(REFRESH, Answer(400, b'{"message":"dataset \'orders\' is not accelerated"}'))
 
     with pytest.raises(ApiError, match="not accelerated"):
-        asks(runtime, lambda c: c.refresh("orders"))
+        asks(runtime, lambda c: c.refresh_acceleration("orders"))
     assert len(runtime.asked) == 1
 
 

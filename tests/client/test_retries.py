@@ -29,11 +29,20 @@ def test_permanent_errors_are_not_retried(error: CarawayError) -> None:
 
 
 def test_a_statement_is_not_retried_if_the_server_may_have_started_it() -> None:
-    policy = retries.statements(3)
+    policy = retries.statements(3, is_read=False)
 
     assert policy.delay_s(ApiError(503, "down"), 0) is None
+    assert policy.delay_s(BrokenResponseError("cut"), 0) is None
     assert policy.delay_s(ApiError(429, "busy"), 1) == 0.2
-    assert policy.delay_s(ApiError(429, "busy"), 2) is None
+    assert policy.delay_s(UNREACHABLE, 2) == 0.4
+
+
+def test_a_statement_that_only_reads_is_retried_after_any_error_that_passes() -> None:
+    policy = retries.statements(3)
+
+    assert policy.delay_s(ApiError(503, "down"), 0) == 0.1
+    assert policy.delay_s(BrokenResponseError("cut"), 0) == 0.1
+    assert policy.delay_s(ApiError(500, "failed"), 0) is None
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ class Served:
 
     async def ask(self, question: Callable[[Client], T], sleep: Callable[[float], None]) -> T:
         def blocking() -> T:
-            with Client(self._endpoint, sleep=sleep) as client:
+            with Client(http_url=self._endpoint, sleep=sleep) as client:
                 return question(client)
 
         return await asyncio.to_thread(blocking)
@@ -55,7 +55,7 @@ async def served(folder: Path) -> AsyncIterator[Served]:
 async def test_a_query_from_submission_to_rows(tmp_path: Path) -> None:
     async with served(tmp_path) as server:
         asked = asyncio.create_task(
-            server.ask(lambda c: list(c.query("SELECT $1", [7]).results()), Pauses())
+            server.ask(lambda c: c.query("SELECT $1", [7]).results().to_pylist(), Pauses())
         )
         async with asyncio.timeout(10):
             await server.desk.waiting.wait()
@@ -97,7 +97,7 @@ async def test_a_submission_survives_an_outage_and_runs_once(tmp_path: Path) -> 
 
         await server.ask(lambda c: c.query("SELECT 1"), back_again)
         assert pauses.seconds == [1]
-        assert len(await server.ask(lambda c: c.queries(), Pauses())) == 1
+        assert len(await server.ask(lambda c: c.list_queries(), Pauses())) == 1
 
 
 async def test_a_running_query_is_listed_and_cancelled(tmp_path: Path) -> None:
@@ -107,12 +107,12 @@ async def test_a_running_query_is_listed_and_cancelled(tmp_path: Path) -> None:
         server.desk.progresses[server.desk.last.job_id] = JobProgress(1, 2, 3, 4, 5, 6)
         running = await server.ask(lambda c: c.open_query(query_id).status(), Pauses())
         assert running.progress == QueryProgress(1, 2, 3, 4, 5, 6)
-        (listed,) = await server.ask(lambda c: c.queries("running"), Pauses())
+        (listed,) = await server.ask(lambda c: c.list_queries("running"), Pauses())
         assert listed["query_id"] == query_id
         ended = await server.ask(lambda c: c.open_query(query_id).cancel(), Pauses())
         assert ended.status == "CANCELLED"
         with pytest.raises(ApiError, match="was cancelled") as refused:
-            await server.ask(lambda c: list(c.open_query(query_id).results()), Pauses())
+            await server.ask(lambda c: c.open_query(query_id).results(), Pauses())
         assert refused.value.status == 410
 
 
@@ -122,7 +122,7 @@ async def test_a_damaged_chunk_breaks_the_response(tmp_path: Path) -> None:
         server.desk.succeed(server.desk.last, SCHEMA, rows(0, 10_000), rows(10_000, 10_000))
         server.desk.damaged_from = 1
         with pytest.raises(BrokenResponseError, match="is incomplete"):
-            await server.ask(lambda c: list(c.open_query(query_id).results()), Pauses())
+            await server.ask(lambda c: c.open_query(query_id).results(), Pauses())
 
 
 async def test_closing_the_results_stops_reading_the_store(tmp_path: Path) -> None:
@@ -132,10 +132,11 @@ async def test_closing_the_results_stops_reading_the_store(tmp_path: Path) -> No
         server.desk.succeed(server.desk.last, SCHEMA, *batches)
 
         def first(client: Client) -> int:
-            found = client.open_query(query_id).results()
-            row = next(found)
+            found = client.open_query(query_id).reader()
+            batch = found.read_next_batch()
             found.close()
-            return int(row["id"])
+            assert batch is not None
+            return int(batch["id"][0].as_py())
 
         assert await server.ask(first, Pauses()) == 0
         # The server reads no faster than the client, so most batches were never read.

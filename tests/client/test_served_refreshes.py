@@ -39,7 +39,7 @@ class Served:
 
     async def ask(self, question: Callable[[Client], T]) -> T:
         def blocking() -> T:
-            with Client(self._endpoint) as client:
+            with Client(http_url=self._endpoint) as client:
                 return question(client)
 
         async with asyncio.timeout(20):
@@ -56,7 +56,7 @@ async def served(folder: Path) -> AsyncIterator[Served]:
 
 def refreshed(client: Client, sql: str | None = None) -> AccelerationStatus:
     before = client.acceleration("orders")
-    assert "orders" in client.refresh("orders", sql)
+    assert "orders" in client.refresh_acceleration("orders", refresh_sql=sql)
     *_, last = client.watch_refresh("orders", before)
     return last
 
@@ -69,7 +69,7 @@ async def test_a_refresh_has_finished_once_its_rows_are_read(tmp_path: Path) -> 
                 write(tmp_path, rows)
                 found = refreshed(client)
                 assert found.rows == rows
-                assert client.sql("SELECT count(*) AS n FROM orders") == [{"n": rows}]
+                assert client.sql("SELECT count(*) AS n FROM orders").to_pylist() == [{"n": rows}]
 
         await server.ask(ask)
 
@@ -81,7 +81,7 @@ async def test_a_failed_refresh_has_a_reason_and_the_next_one_recovers(
         first = await server.ask(refreshed)
         (tmp_path / "orders.parquet").write_bytes(b"broken")
         for _ in range(2):
-            with pytest.raises(RefreshError, match="is damaged, or is no parquet file"):
+            with pytest.raises(RefreshError, match="is damaged or is not a parquet file"):
                 await server.ask(refreshed)
         assert (await server.ask(lambda c: c.acceleration("orders")))["version"]["rows"] == 10
         write(tmp_path, 20)
@@ -109,5 +109,5 @@ async def test_a_dataset_that_cannot_be_refreshed_is_reported(
 ) -> None:
     async with served(tmp_path) as server:
         with pytest.raises(ApiError, match=says) as refused:
-            await server.ask(lambda c: c.refresh(name))
+            await server.ask(lambda c: c.refresh_acceleration(name))
         assert refused.value.status == status

@@ -1,4 +1,4 @@
-"""Each public class of the source has a name of its own."""
+"""Public class names are unique in the source."""
 
 import ast
 from collections import defaultdict

@@ -126,7 +126,7 @@ def test_session_moves_where_socket_paths_are_short_enough(tmp_path: Path) -> No
     assert session.is_dir()
     assert deep not in session.parents
     assert stat.S_IMODE(session.stat().st_mode) == 0o700
-    # What a process left that was killed goes when the next one starts.
+    # Leftovers of a killed process are removed when the next one starts.
     again = sessions.open_session(deep)
     assert not session.exists()
     sessions.close_session(deep)
@@ -150,7 +150,7 @@ def test_node_joins_and_leaves_nothing_when_it_stops(tmp_path: Path) -> None:
 
 
 def site(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> Path:
-    """Have each Python that is started run the code first; return a folder for it."""
+    """Return a folder that makes every started Python run the code first."""
     (folder / "site").mkdir()
     (folder / "site" / "sitecustomize.py").write_text(f"import os, sys, pathlib\n{code}")
     monkeypatch.setenv("PYTHONPATH", str(folder / "site"))
@@ -286,7 +286,7 @@ def test_program_is_tied_to_its_parent(tmp_path: Path) -> None:
     ran = subprocess.run(tied.tied(program), capture_output=True, text=True, timeout=60)
     assert ran.stdout == "it ran\n"
     orphan = [*tied.tied(program)]
-    orphan[5] = "1"  # Its parent has gone, and another one took it in.
+    orphan[5] = "1"  # Its parent ended, and it was reparented.
     refused = subprocess.run(orphan, capture_output=True, text=True, timeout=60)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "has ended" in refused.stderr
@@ -294,7 +294,7 @@ def test_program_is_tied_to_its_parent(tmp_path: Path) -> None:
 
 def test_guard_kills_the_whole_group_of_a_program_when_it_is_orphaned(tmp_path: Path) -> None:
     mark = uuid.uuid4().hex
-    # A program that ends at once when killed, and a child of it that nothing would end.
+    # A program that dies at once when killed, and a child that would survive it.
     program = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'input()'])"
     parent = (
         "import subprocess, sys, time; from caraway_core.ray_nodes import tied; "

@@ -217,6 +217,11 @@ def test_idempotency_key(caraway: Child) -> None:
 
 def test_queue_is_bounded_and_interactive_queries_are_not(caraway: Child) -> None:
     jobs = [submit(caraway, ENDLESS, "bob") for _ in range(2)]
+
+    def are_running() -> bool:
+        return "query_jobs_running 2.0" in caraway.metrics.get("/metrics").text
+
+    until(are_running, "two jobs run")
     jobs += [submit(caraway, ENDLESS, "bob") for _ in range(5)]
     got = call(caraway, "POST", "", "bob", json={"sql": ENDLESS})
     refused(got, 429, "max_queued")

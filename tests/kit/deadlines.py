@@ -1,4 +1,4 @@
-"""The one place that waits by looking again; everything else waits on an event or a pipe."""
+"""The only module that polls; all other waits use events or pipes."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A fleet whose executors live in this process: what one machine can show of a cluster."""
+"""A fleet whose executors run in this process."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -47,14 +47,14 @@ class _Life:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A table of an exchange, which goes with the life of the executor that made it."""
+    """A table of an exchange, which is lost with the executor that made it."""
 
     table: pa.Table
     life: _Life
 
 
 class InProcessFleet:
-    """Reaches workers of this process. `lose` and `start` let tests make them come and go."""
+    """A fleet of workers in this process; tests add and remove them by `start` and `lose`."""
 
     def __init__(self, executor_ids: Sequence[ExecutorId], settings: EngineSettings) -> None:
         self._settings = settings
@@ -64,7 +64,7 @@ class InProcessFleet:
             self.start(executor_id)
 
     def start(self, executor_id: ExecutorId) -> None:
-        """Start an executor, anew if it was there before."""
+        """Start an executor, or restart it."""
         identity = Description(
             executor_id,
             incarnation="",
@@ -77,7 +77,7 @@ class InProcessFleet:
         self._lives[executor_id] = _Life(Worker(identity, self._settings))
 
     async def lose(self, executor_id: ExecutorId) -> None:
-        """Have an executor die: its calls fail, and what it made is gone."""
+        """Kill an executor: its calls fail, and its tables are lost."""
         life = self._lives[executor_id]
         self.lost(executor_id)
         life.lost = True
@@ -196,7 +196,7 @@ class InProcessFleet:
     async def _called(
         self, executor_id: ExecutorId, life: _Life, work: Coroutine[Any, Any, _Result]
     ) -> _Result:
-        """Wait for a call, which is cancelled with this one, or when the executor is lost."""
+        """Wait for a call; it ends when this task is cancelled or the executor is lost."""
         if life.lost:
             work.close()
             raise ExecutorLostError(executor_id, "it is gone")
@@ -218,10 +218,10 @@ def _keep(file: OwnFile, content: pa.Buffer, worker: Worker) -> Coroutine[Any, A
 
 
 def _brought(inputs: Sequence[Input]) -> list[TaskTable]:
-    """Bring the tables of the inputs here.
+    """Fetch the tables of the inputs.
 
     Raises:
-        PartLostError: one is gone.
+        PartLostError: a table is lost.
     """
     for part in (part for each in inputs for part in each.parts):
         if part.handle.life.lost:

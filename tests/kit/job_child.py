@@ -1,6 +1,6 @@
-"""A process that runs jobs over a shared Valkey, and does itself harm at a chosen step.
+"""A process that runs jobs over a shared Valkey, and kills or stops itself at a chosen step.
 
-It takes commands on standard input, a JSON object a line, and prints what came of them.
+It reads commands from standard input, one JSON object per line, and prints their results.
 """
 
 import asyncio
@@ -39,9 +39,9 @@ ADA = Principal(PrincipalId("ada"), may_write=True)
 
 
 def main(url: str, root: str, scheduler_id: str, harm: str) -> None:
-    """Serve until standard input ends. `harm` is NUMBER:WHEN:SIGNAL, or nothing.
+    """Serve until standard input ends. `harm` is NUMBER:WHEN:SIGNAL, or empty.
 
-    NUMBER counts the writes to the state store; with the WHEN `chunk`, those to the result store.
+    NUMBER counts writes to the state store; if WHEN is `chunk`, writes to the result store.
     """
     asyncio.run(_serve(url, Path(root), scheduler_id, harm))
 

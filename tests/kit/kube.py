@@ -1,8 +1,8 @@
-"""A Kubernetes API in this process: kmock, and those rules of the API that the operator relies on.
+"""An emulated Kubernetes API in this process: kmock, plus the rules that the operator needs.
 
 Beyond kmock: uid, resourceVersion and generation; updates with optimistic locking; dry runs; label
-selectors; watches from a version; status apart from spec; preconditions; finalizers; removal or
-orphaning of what an owner leaves; the defaults and rules in `kube_rules`. Nothing checks schemas.
+selectors; watches from a version; separate status; preconditions; finalizers; cascading deletion;
+the defaults and rules in `kube_rules`. Schemas are not checked.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from tests.kit.kube_rules import ApiError
 
 _OF_SERVER = ("creationTimestamp", "deletionTimestamp", "uid", "generation")
 Refuse = Callable[[str, ObjectRef], tuple[int, str] | None]
-# kopf looks for these when it starts.
+# kopf looks these up at startup.
 _OF_KOPF = (
     ResourceKind("v1", "Namespace", "namespaces"),
     ResourceKind(
@@ -37,17 +37,17 @@ _BY_PLURAL = {kind.plural: kind for kind in KINDS.values()}
 
 
 class Emulator(kmock.KubernetesEmulator):
-    """Holds objects; `there` is all of them. Tests may read and change it through the methods."""
+    """The emulated API; `there` has all objects. Tests read and change it through the methods."""
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         self.there: dict[ObjectRef, Object] = {}
         self.owned: dict[str, set[ObjectRef]] = {}
-        """What each uid owns; looking through everything takes seconds for a hundred clusters."""
+        """The objects that each uid owns, because a search takes seconds for a hundred clusters."""
         self.log: list[str] = []
         """Every write, as `VERB Kind/name`."""
         self.used: set[tuple[str, str, str]] = set()
-        """Every right that was made use of: group, resource, verb."""
+        """Every permission that was used: group, resource, verb."""
         self.refuse: Refuse = lambda _verb, _ref: None
         self.changed: Callable[[], None] = lambda: None
         self.clock: Callable[[], float] = time.time
@@ -62,7 +62,7 @@ class Emulator(kmock.KubernetesEmulator):
                 self.serve(kind)
 
     def serve(self, kind: ResourceKind) -> None:
-        """Let discovery name a kind."""
+        """Add a kind to discovery."""
         group, _, version = kind.api_version.rpartition("/")
         self.resources[kmock.resource(group, version, kind.plural)] = kmock.ResourceInfo(
             kind=kind.name,
@@ -78,7 +78,7 @@ class Emulator(kmock.KubernetesEmulator):
         async with self._news:
             self._news.notify_all()
 
-    # What tests do by hand
+    # Actions of tests
 
     def get(self, kind: str, name: str, namespace: str = "web") -> Object:  # type: ignore[override]
         return self.there[ObjectRef(kind, namespace, name)]
@@ -87,7 +87,7 @@ class Emulator(kmock.KubernetesEmulator):
         return sorted(which.name for which in self.there if which.kind == kind)
 
     def put(self, object_: Object) -> Object:  # type: ignore[override]
-        """Make or change an object, as somebody else would; the API's rules hold."""
+        """Create or change an object like another client; the API's rules apply."""
         kind, metadata = object_["kind"], object_["metadata"]
         which = ObjectRef(kind, metadata.setdefault("namespace", "web"), metadata["name"])
         known = self.there.get(which)
@@ -106,7 +106,7 @@ class Emulator(kmock.KubernetesEmulator):
         self._delete(ObjectRef(kind, "web", name), orphans=orphans)
 
     def expire(self) -> None:
-        """Tell every watch that what it has seen is too old."""
+        """Expire every watch, so that clients must list again."""
         self._expired = self.version = next(self.versions)
         self._wake()
 
@@ -226,7 +226,7 @@ class Emulator(kmock.KubernetesEmulator):
         self._delete(which, orphans=body.get("propagationPolicy") == "Orphan")
         return known
 
-    # What is held
+    # Stored objects
 
     def _known(self, which: ObjectRef) -> Object:
         if which not in self.there:
@@ -253,7 +253,7 @@ class Emulator(kmock.KubernetesEmulator):
         return made
 
     def _delete(self, which: ObjectRef, *, orphans: bool = False) -> None:
-        """Remove an object; one with finalizers is only marked, and goes when they are gone."""
+        """Delete an object; one with finalizers is only marked until they are removed."""
         known = self._known(which)
         if known["metadata"].get("finalizers"):
             marked = copy.deepcopy(known)

@@ -1,4 +1,4 @@
-"""What Kubernetes' own controllers would do, in a breath: pods of sets, and their status."""
+"""Emulates Kubernetes' controllers without delay: pods of sets, and their status."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,23 +18,24 @@ _UNSCHEDULED = {
     ]
 }
 Ill = Callable[[Object], Object | None]
-"""Says of a pod in which state its container is, if it does not run."""
+"""Returns the state of a pod's container if it does not run."""
 
 
 class Controllers:
-    """Brings the pods of an emulated API up to date, one step of each set at a time."""
+    """Updates the pods of an emulated API, one step per set at a time."""
 
     def __init__(self, emulator: Emulator) -> None:
         self._api = emulator
         self.ill: Ill = lambda _pod: None
         self.binds = True
-        """Whether claims get volumes."""
+        """Whether claims are bound to volumes."""
         self.is_slow = False
-        """As in a real cluster: a pod of a StatefulSet takes a step to stop and one to start, and
-        the status tells of the step before."""
+        """As in a real cluster, a StatefulSet needs one step to stop a pod and one to start it, and
+        the status reports the step before.
+        """
 
     def step(self) -> bool:
-        """Let each controller act once; returns whether anything changed."""
+        """Run each controller once; return whether anything changed."""
         before = self._api.version
         for which in [*self._api.there]:
             if which not in self._api.there:
@@ -46,7 +47,7 @@ class Controllers:
         return self._api.version != before
 
     def settle(self) -> None:
-        """Step until nothing changes."""
+        """Run the controllers until nothing changes."""
         while self.step():
             pass
 
@@ -62,7 +63,7 @@ class Controllers:
         }
         if self.is_slow:
             if "observedGeneration" not in status and not pods:
-                # Of a set that is new pods are seen before the first status.
+                # Pods of a new set are visible before its first status.
                 self._make(which, object_, pods, template, partition, current)
                 return
             self._tell(which, object_, template, partition, current)

@@ -1,4 +1,4 @@
-"""A whole runtime inside the test: real manifest, sources and engine; requests without sockets."""
+"""Runs a whole runtime in the test: real manifest, sources and engine, without sockets."""
 
 import asyncio
 import textwrap
@@ -41,7 +41,7 @@ class Running:
         )
 
     async def own(self, sql: str) -> list[dict[str, Any]]:
-        """Run a statement as the runtime runs its own: it may name the sources of datasets."""
+        """Run a statement of the runtime itself, which may name the sources of datasets."""
         stream = await self.services.dispatch.execute(new_query_id(), Statement(sql, {}))
         return [row async for batch in stream for row in batch.to_pylist()]
 
@@ -55,10 +55,10 @@ async def running(
     before: Callable[[Services], None] = lambda _services: None,
     altered: Callable[[Services], Services] = lambda services: services,
 ) -> AsyncIterator[Running]:
-    """Write the manifest to the folder and serve it until the block ends.
+    """Write the manifest to the folder, and serve it until the block ends.
 
-    `before` may change the parts, before anything is loaded. `altered` may give others in their
-    place to the API and the metrics.
+    `before` may change the services before any dataset is loaded. `altered` may replace them for
+    the API and the metrics.
     """
     path = folder / "caraway.yaml"
     path.write_text("version: v1\nkind: Caraway\nname: test\n" + textwrap.dedent(manifest))

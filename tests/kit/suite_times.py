@@ -18,7 +18,7 @@ class SuiteTimes:
         self._by_module: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a phase of a test; under xdist the controller is told of those of its workers."""
+        """Count a phase of a test; under xdist the controller gets the reports of its workers."""
         module = report.nodeid.split("::")[0]
         suite = suite_of(module)
         self._tests[suite] += report.when == "setup"

@@ -26,12 +26,16 @@ def ingest(
     batch: Annotated[
         int, typer.Option("--batch", metavar="N", min=1, max=100_000, help="Events per request.")
     ] = 1000,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Apply change events to a dataset in order; each request is durable before the next."""
-    with _opened(file) as lines, closing(options.connect(endpoint, api_key, cacert)) as client:
+    with (
+        _opened(file) as lines,
+        closing(options.connect(endpoint, api_key, cacert, profile)) as client,
+    ):
         applied, requests, started = 0, 0, time.monotonic()
         try:
             for count in _report_progress(client.ingests(name, lines, batch), name):

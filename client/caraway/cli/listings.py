@@ -19,49 +19,53 @@ def datasets(
         bool, typer.Option("--status", help="Also show the status and error of each dataset.")
     ] = False,
     format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """List the datasets."""
     states = ("status", "error_message") if status else ()
     columns = ("name", "from", "acceleration_enabled", *states)
     query = {"status": "true"} if status else {}
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         _show(client, "datasets", query, columns, format)
 
 
 def catalogs(
     format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """List the catalogs."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         _show(client, "catalogs", {}, ("name", "from"), format)
 
 
 def executors(
     format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """List the executors with their state, and why one is not ready."""
     columns = ("executor_id", "state", "address", "cores", "active_tasks", "reason")
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         _show(client, "cluster/executors", {}, columns, format)
 
 
 def status(
     format: options.ListFormatOption = ListFormat.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """List the runtime's servers and whether each is up."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         _show(client, "status", {}, ("name", "endpoint", "status"), format)
 
 

@@ -9,18 +9,30 @@ import typer
 if TYPE_CHECKING:
     from caraway.client import Client
 
-DEFAULT_ENDPOINT = "http://127.0.0.1:8090"
 # Somebody is waiting at the terminal: give up sooner than the library does.
 COMMAND_RETRIES = 2
 
 Endpoint = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--endpoint", envvar="CARAWAY_ENDPOINT", metavar="URL", help="HTTP address of the runtime."
+        "--url",
+        "--endpoint",
+        envvar=["CARAWAY_HTTP_URL", "CARAWAY_ENDPOINT"],
+        metavar="URL",
+        help="HTTP address of the runtime.  [default: http://127.0.0.1:8090]",
+    ),
+]
+FlightUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--flight-url",
+        envvar="CARAWAY_FLIGHT_URL",
+        metavar="URL",
+        help="Arrow Flight address of the runtime, such as grpc://127.0.0.1:50051.",
     ),
 ]
 ApiKey = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--api-key",
         envvar="CARAWAY_API_KEY",
@@ -35,6 +47,15 @@ CaCert = Annotated[
         envvar="CARAWAY_CACERT",
         metavar="FILE",
         help="PEM file with the CA certificate that signed the server's certificate.",
+    ),
+]
+Profile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        envvar="CARAWAY_PROFILE",
+        metavar="NAME",
+        help="Profile of the config file that has the addresses and the key.",
     ),
 ]
 
@@ -58,13 +79,40 @@ ListFormatOption = Annotated[ListFormat, typer.Option("--format", help="Output f
 StatusFormatOption = Annotated[StatusFormat, typer.Option("--format", help="Output format.")]
 
 
-def connect(endpoint: str, api_key: str, cacert: Path | None) -> "Client":
-    """Return a client for these options. An invalid endpoint is a usage error."""
+def connect(
+    url: str | None,
+    api_key: str | None,
+    cacert: Path | None,
+    profile: str | None = None,
+    flight_url: str | None = None,
+) -> "Client":
+    """Return a client for these options. An invalid URL is a usage error.
+
+    A profile is used as a whole: its key must not reach an address that is not its own.
+    """
     # httpx takes 0.3 s to import, which `caraway run` and `--help` would pay as well.
+    from caraway import profiles
     from caraway.client import Client
     from caraway.errors import InvalidEndpointError
 
+    has_address = bool(url or flight_url)
+    if profile and has_address:
+        raise typer.BadParameter(
+            "pass an address or --profile, not both (CARAWAY_HTTP_URL, CARAWAY_ENDPOINT and "
+            "CARAWAY_FLIGHT_URL are addresses, too)",
+            param_hint="--profile",
+        )
+    found = profiles.ConnectionProfile()
+    if not has_address:
+        found = profiles.load(profiles.config_path(), profile)
+    roots = cacert or (Path(found.cacert).expanduser() if found.cacert else None)
     try:
-        return Client(endpoint, api_key, cacert=cacert, max_retries=COMMAND_RETRIES)
+        return Client(
+            api_key or found.api_key,
+            http_url=url or found.url or None,
+            flight_url=flight_url or found.flight_url or None,
+            tls_root_cert=roots,
+            max_retries=COMMAND_RETRIES,
+        )
     except InvalidEndpointError as error:
-        raise typer.BadParameter(error.message, param_hint="--endpoint") from error
+        raise typer.BadParameter(error.message, param_hint="--url") from error

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from caraway import progress
 from caraway.cli import options, streams, waiting
 from caraway.cli.options import StatusFormat
 from caraway.formats import ResultFormat
@@ -45,15 +46,16 @@ def submit(
     wait: Annotated[
         bool, typer.Option("--wait", help="Wait for the query to finish and show its progress.")
     ] = False,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Submit a query and print its id."""
     values = streams.parse_params(param)
     sql = _statement(streams.read_query(query, file))
     size = _result_size(maximum_size)
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         submitted = client.query(
             sql,
             values or None,
@@ -76,12 +78,13 @@ def status(
         ),
     ] = 0.0,
     format: options.StatusFormatOption = StatusFormat.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Show the status of a query; exit with 1 if it failed or was cancelled."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         query = client.open_query(query_id)
         state = query.wait(wait) if wait else query.status()
     if format is StatusFormat.JSON:
@@ -90,7 +93,7 @@ def status(
         row = {
             "query_id": query_id,
             "status": state.status,
-            "progress": waiting.describe_progress(state),
+            "progress": progress.describe(state),
             "error": f"{state.error_code}: {state.message}" if state.error_code else "",
         }
         _table([row], [name for name, content in row.items() if content])
@@ -103,13 +106,14 @@ def results(
         ResultFormat, typer.Option("--format", help="Format of the rows.")
     ] = ResultFormat.TABLE,
     output: streams.Output = None,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Wait for a query to finish and fetch its rows."""
     streams.refuse_terminal(format, output, is_binary=format.is_binary)
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         query = client.open_query(query_id)
         waiting.wait_for_success(query, sys.stderr)
         with streams.open_output(output) as sink:
@@ -118,12 +122,13 @@ def results(
 
 def cancel(
     query_id: QueryId,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Cancel a query unless it has finished, and print its status."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         print(client.open_query(query_id).cancel().status)
 
 
@@ -138,13 +143,14 @@ def list_queries(
         int, typer.Option("--limit", min=1, metavar="N", help="Maximum number of queries.")
     ] = 100,
     format: options.StatusFormatOption = StatusFormat.TABLE,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """List your queries, newest first."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
-        found = client.queries(status, limit)
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
+        found = client.list_queries(status, limit)
     if format is StatusFormat.JSON:
         print(json.dumps(found))
     else:

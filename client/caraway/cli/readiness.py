@@ -23,12 +23,13 @@ def ready(
             "--wait", min=0.0, metavar="SECONDS", help="Wait up to this long until it is ready."
         ),
     ] = 0.0,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Check whether everything in the manifest is loaded; exit with 0 if so, 1 if not."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         is_ready, text = poll_readiness(client, verbose, wait, time.monotonic, time.sleep)
     print(text.rstrip())
     raise typer.Exit(0 if is_ready else 1)

@@ -43,17 +43,18 @@ def refresh(
         bool,
         typer.Option("--no-wait", help="Request the refresh and exit without waiting for it."),
     ] = False,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Refresh an accelerated dataset and wait until queries read the new version."""
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile)) as client:
         if no_wait:
-            print(client.refresh(name, sql, mode))
+            print(client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode))
             return
         before = client.acceleration(name)
-        client.refresh(name, sql, mode)
+        client.refresh_acceleration(name, refresh_sql=sql, refresh_mode=mode)
         found = wait_for_refresh(client, name, before, sys.stderr)
     print(f"{name}: version {found.version}, {_amount(found.rows, found.bytes)}")
 

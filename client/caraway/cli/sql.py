@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from caraway.cli import options, streams
+from caraway.cli import exporting, options, streams
 from caraway.formats import Format
 from caraway_core.sqltext import splitting
 
@@ -25,30 +25,37 @@ def sql(
     param: streams.Param = None,
     file: streams.File = None,
     output: streams.Output = None,
-    endpoint: options.Endpoint = options.DEFAULT_ENDPOINT,
-    api_key: options.ApiKey = "",
+    endpoint: options.Endpoint = None,
+    flight_url: options.FlightUrl = None,
+    api_key: options.ApiKey = None,
     cacert: options.CaCert = None,
+    profile: options.Profile = None,
 ) -> None:
     """Run SQL on a runtime, or open an interactive shell."""
     values = streams.parse_params(param)
     text = streams.read_query(query, file)
-    with closing(options.connect(endpoint, api_key, cacert)) as client:
+    with closing(options.connect(endpoint, api_key, cacert, profile, flight_url)) as client:
         if text is None:
             raise typer.Exit(_interact(client, format))
         script = _script(text, format)
         streams.refuse_terminal(format, output, is_binary=format.is_binary)
+        # The server writes text by itself, which needs no pyarrow here and begins at once.
+        by_server = output is None and not format.is_binary and client.uses_http
         with streams.open_output(output) as sink:
             for statement in script:
-                answer = client.sql_chunks(statement, values, format)
-                streams.write_result(answer, sink, is_binary=format.is_binary)
+                if by_server:
+                    answer = client.sql_chunks(statement, values, format)
+                    streams.write_result(answer, sink, is_binary=False)
+                else:
+                    exporting.export(client, statement, values, format, sink, output)
 
 
 def _script(text: str, format: Format) -> Sequence[str]:
     script = splitting.split(text).all()
     if not script:
         raise typer.BadParameter("there is no statement to run")
-    if len(script) > 1 and format is Format.ARROW:
-        raise typer.BadParameter("--format arrow takes one statement, since it is one Arrow stream")
+    if len(script) > 1 and format.is_binary:
+        raise typer.BadParameter(f"--format {format} takes one statement, since it is one file")
     return script
 
 
@@ -56,7 +63,7 @@ def _interact(client: "Client", format: Format) -> int:
     # prompt_toolkit takes 0.5 s to import, and only the shell needs it.
     from caraway import shell
 
-    if format is Format.ARROW:
+    if format.is_binary:
         raise typer.BadParameter(
             "the shell supports table, json, csv and ndjson", param_hint="--format"
         )

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
+from caraway import progress
 from caraway_core.errors import CarawayError
 
 if TYPE_CHECKING:
@@ -38,25 +39,12 @@ def how_to_fetch(query_id: str) -> str:
     return f"fetch the rows with: caraway query results {query_id}"
 
 
-def describe_progress(state: "QueryState") -> str:
-    """Describe the progress of a query, or return "" if nothing is known."""
-    progress, waits_for = state.progress, str(state.document.get("waits_for") or "")
-    parts = [f"waiting: {waits_for}"] if waits_for else []
-    if progress is None:
-        return ", ".join(parts)
-    if progress.tasks_total:
-        parts.append(f"{progress.tasks_done:,} of {progress.tasks_total:,} tasks")
-    if progress.rows:
-        parts.append(f"{progress.rows:,} rows")
-    return ", ".join(parts)
-
-
 def _lines(query: "QueryHandle", stderr: TextIO) -> "QueryState":
     """Print a line for each change, as suits logs."""
     last = ""
     with closing(query.watch()) as states:
         for state in states:
-            done = describe_progress(state)
+            done = progress.describe(state)
             line = f"{state.status}: {done}" if done else state.status
             if line != last and not state.is_over:
                 print(line, file=stderr, flush=True)
@@ -82,8 +70,8 @@ def _bar(query: "QueryHandle", stderr: TextIO) -> "QueryState":
         # Without a total, the bar pulses.
         row = bar.add_task("PENDING", total=None, done="")
         for state in states:
-            progress = state.progress
-            bar.update(row, description=state.status, done=describe_progress(state))
-            if progress is not None and progress.tasks_total:
-                bar.update(row, total=progress.tasks_total, completed=progress.tasks_done)
+            counted = state.progress
+            bar.update(row, description=state.status, done=progress.describe(state))
+            if counted is not None and counted.tasks_total:
+                bar.update(row, total=counted.tasks_total, completed=counted.tasks_done)
     return state

@@ -16,7 +16,16 @@ HELP = """\
 .timing [on|off]   show or hide the duration of statements
 .help              show this help
 .quit              exit (also Ctrl-D)
+The commands of psql work as well: \\dt, \\d NAME, \\timing, \\q, \\?.
 Statements end with ';' and can span several lines. Tab completes. Ctrl-C cancels."""
+
+_PSQL = {
+    "\\dt": ".tables",
+    "\\d": ".schema",
+    "\\timing": ".timing",
+    "\\q": ".quit",
+    "\\?": ".help",
+}
 
 TABLES_SQL = (
     "SELECT table_schema, table_name, table_type FROM information_schema.tables "
@@ -29,9 +38,11 @@ SCHEMA_SQL = (
 
 
 def run_command(shell: "Shell", line: str) -> None:
-    """Run one dot command."""
+    """Run one dot command, or one of psql's with the same meaning."""
     name, _, argument = line.partition(" ")
-    handler = _HANDLERS.get(name)
+    if name == "\\d" and not argument.strip():
+        name = "\\dt"
+    handler = _HANDLERS.get(_PSQL.get(name, name))
     if handler is None:
         shell.print_error(f"error: unknown command '{name}'; commands: {' '.join(_HANDLERS)}")
     else:

@@ -1,9 +1,13 @@
 """Table and column names of the runtime, for completion."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from caraway import parsing
+from caraway.client import Client
+from caraway.formats import Format
 from caraway.parsing import Row
 from caraway_core.errors import CarawayError
 
@@ -15,10 +19,22 @@ COLUMNS_SQL = (
 )
 
 
-class SqlClient(Protocol):
-    """The part of Client used here."""
+class RowSource(Protocol):
+    """Returns the rows of a statement."""
 
     def sql(self, query: str) -> list[Row]: ...
+
+
+class LineRows:
+    """Rows as JSON lines, which need no pyarrow in a shell that would otherwise not load it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def sql(self, query: str) -> list[Row]:
+        """Run a statement and return its rows."""
+        with closing(self._client.sql_chunks(query, None, Format.NDJSON)) as chunks:
+            return [parsing.parse_object(line) for line in parsing.iter_lines(chunks)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +63,7 @@ def from_rows(rows: list[Row]) -> Names:
 class NameCache:
     """Caches the names for half a minute."""
 
-    def __init__(self, client: SqlClient, clock: Callable[[], float]) -> None:
+    def __init__(self, client: RowSource, clock: Callable[[], float]) -> None:
         self._client = client
         self._clock = clock
         self._names = Names()

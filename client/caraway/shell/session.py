@@ -13,13 +13,13 @@ from prompt_toolkit import PromptSession
 from caraway import explanations
 from caraway.client import Client
 from caraway.formats import Format
-from caraway.shell import commands, prompt
+from caraway.shell import commands, plans, prompt
 from caraway.shell.answers import PRESENTATIONS, Presentation
 from caraway.shell.completion import ShellCompleter
 from caraway.shell.history import open_history
-from caraway.shell.names import NameCache
+from caraway.shell.names import LineRows, NameCache
 from caraway_core.errors import CarawayError
-from caraway_core.sqltext import splitting
+from caraway_core.sqltext import explained, splitting
 
 GREETING = "Connected to {endpoint}. End statements with ';'. Type .help for help, .quit to exit."
 
@@ -41,7 +41,7 @@ class Shell:
     def handle(self, text: str) -> None:
         """Run a dot command or the statements in `text`, and print errors."""
         try:
-            if text.lstrip().startswith("."):
+            if text.lstrip().startswith((".", "\\")):
                 commands.run_command(self, text.strip().rstrip(";"))
             else:
                 self.run_statements(splitting.split(text).all())
@@ -56,7 +56,17 @@ class Shell:
             if statement.lower() in ("quit", "exit"):
                 self.has_ended = True
                 return
-            self.run_statement(statement, PRESENTATIONS[self.format])
+            if self.format is Format.TABLE and explained.parse(statement) is not None:
+                self.explain(statement)
+            else:
+                self.run_statement(statement, PRESENTATIONS[self.format])
+
+    def explain(self, statement: str) -> None:
+        """Run an EXPLAIN and draw its plans as trees."""
+        started_at = self.clock()
+        self.print_line(plans.draw(LineRows(self.client).sql(statement)))
+        if self.is_timed:
+            self.print_line(f"({self.clock() - started_at:.3f} s)")
 
     def run_statement(self, statement: str, presentation: Presentation) -> None:
         """Run one statement and print its result.
@@ -95,7 +105,7 @@ def open_shell(client: Client, format: Format, history: Path) -> int:
     """
     shell = Shell(client, sys.stdout.buffer, sys.stderr, format)
     is_ready, _ = client.readiness()
-    names = NameCache(client, time.monotonic)
+    names = NameCache(LineRows(client), time.monotonic)
     completer = ShellCompleter(names, dict(commands.ARGUMENTS))
     session = prompt.session(completer, open_history(history))
     shell.print_line(GREETING.format(endpoint=client.endpoint))

@@ -72,19 +72,20 @@ class GivenRows:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One SQL statement with its bound values, and what it may write to.
+    """One SQL statement with its bound values, and what it may read and write.
 
     `parameters` maps the name of each placeholder (`1`, `2`, ... for positional ones) to a value.
-    `may_write` says whether the caller may write at all; `writable` names the tables that take it.
-    With `store` the rows are stored where they are made, and word of the chunks comes back.
-    Work `in_background` never takes a place that a statement with a waiting reader could have.
-    `viewer` is the principal whose rows system tables show; None sees those of everybody.
-    `sources` names the sources of accelerated datasets that it may read; None: all of them.
-    `bound` maps each dataset that is to be read from another table to that table. `targets` does
-    the same for datasets that are written to. `as_changes` asks for the rows that a write would
-    change, and changes nothing. `given` are rows that it reads beside those of tables.
-    Of datasets with a log `logs` says how far it counts, and `catalog_version` names the catalog
-    that the statement was planned over, if it was; the dispatch sees to both.
+    `may_write` says whether the caller may write at all; `writable` names the tables that accept
+    writes. With `store`, rows are stored where they are made, and the stream describes the chunks.
+    A statement `in_background` never takes a slot that a statement with a waiting reader could use.
+    `viewer` is the principal whose rows system tables show; None shows all rows. `sources` names
+    the sources of accelerated datasets that may be read; None allows all. `bound` maps datasets to
+    the tables that are read in their place, and `targets` maps datasets to the tables that are
+    written in their place. `as_changes` returns the rows that a write would change, without
+    changing them. `given` are rows that come with the statement, as a table that it reads.
+
+    The dispatch sets `logs`, the logs of datasets to read, and `catalog_version`, the catalog that
+    the statement was planned with.
     """
 
     sql: str
@@ -269,22 +270,20 @@ class Dispatch(Protocol):
         ...
 
     async def load(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Bring a version of a dataset to where it will be read, before a snapshot shows it.
+        """Load a version of a dataset where it will be read, before a snapshot names it.
 
-        Returns how many rows it has, with the changes of the log.
+        Returns the row count, with the changes of the log applied.
 
         Raises:
-            QueryError: it does not fit, or cannot be read, or has a key twice that it must not.
+            QueryError: the version does not fit, cannot be read, or repeats a key.
         """
         ...
 
     async def put_back(self, table: TableName, spec: StoredTable, log: Log = ()) -> int:
-        """Have executors store chunks again that they have and that are damaged in their store.
-
-        Returns how many were stored.
+        """Let executors store their copies of damaged chunks again; return how many.
 
         Raises:
-            CarawayError: the store takes nothing.
+            CarawayError: the store accepts no writes.
         """
         ...
 

@@ -26,10 +26,10 @@ ANSWER_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of the scheduler's own host; what it holds never changes under its path.
+    """A file on the scheduler's host; the content at its path never changes.
 
-    An executor that does not see it there reads a copy, which is named after the SHA-256 `digest`
-    and ends in `suffix`. Without a digest it is too large to be sent.
+    An executor without access to the path reads a copy, named after the SHA-256 `digest` and ending
+    in `suffix`. Without a digest, the file is too large to be sent.
     """
 
     path: str
@@ -121,9 +121,9 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """How a task's rows are parted: by the hash of the columns at `keys`, into `count` tables.
+    """Partitions a task's rows into `count` tables, by a hash of the columns at `keys`.
 
-    The last `extra` columns were added only to be hashed and are dropped.
+    The last `extra` columns were added only for hashing, and are dropped.
     """
 
     keys: tuple[int, ...]
@@ -179,10 +179,10 @@ class TaskOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AnswerPage:
-    """Some rows of an answer that is read page by page.
+    """One page of a result that is read page by page.
 
-    The first one of an answer also says what it is. An answer that fits in one page leaves
-    nothing open on the executor; any other is open under `cursor` until it `is_last` or closed.
+    The first page also has the schema. A result that fits in one page leaves no state on the
+    executor. Otherwise the result stays open as `cursor` until `is_last`, or until it is closed.
     """
 
     cursor: str
@@ -194,30 +194,29 @@ class AnswerPage:
 
 
 class Fleet(Protocol):
-    """Reaches executors. Cancelling a call cancels its work on the executor.
+    """Delivers calls to executors; cancelling a call cancels its work on the executor.
 
-    Each method raises ExecutorLostError when the executor is gone or does not answer,
-    PartLostError when an input of a task is gone, and QueryError when the work itself failed.
+    Every method raises ExecutorLostError if the executor is gone or does not respond, PartLostError
+    if an input of a task is lost, and QueryError if the work itself failed.
     """
 
     async def describe(
         self, origin: str = "", pinned: Pinned | None = None
     ) -> Sequence[Description]:
-        """Ask every executor for its heartbeat; those that do not answer in time are left out.
+        """Request the heartbeat of every executor; those that do not respond in time are left out.
 
-        An executor keeps the catalog of an origin that asks, and of its versions those that are
-        pinned; others it may forget in time.
-        Returns within ANSWER_S, also when executors hang, with the answers of all others.
+        An executor keeps the pinned catalog versions of the requesting origin, and may discard
+        others. The call returns within ANSWER_S even if executors hang.
         """
         ...
 
     async def install(
         self, executor_id: ExecutorId, catalog: TableCatalog
     ) -> Mapping[TableName, str]:
-        """Give the executor a catalog; it keeps those before it that are pinned.
+        """Install a catalog on the executor, which keeps the pinned earlier ones.
 
-        Files of the catalog that the executor lacks are sent before it.
-        Returns what could not be installed, as an error text by table.
+        Files of the catalog that the executor lacks are sent first. Returns an error message for
+        each table that failed.
         """
         ...
 
@@ -230,9 +229,9 @@ class Fleet(Protocol):
         chunks: Sequence[str],
         log: Log = (),
     ) -> int:
-        """Have the executor bring pieces of a version into memory, before a catalog names it.
+        """Let the executor load pieces of a version into memory, before a catalog names it.
 
-        Returns how many rows they have, with the changes of the log.
+        Returns their row count, with the changes of the log applied.
         """
         ...
 
@@ -244,10 +243,7 @@ class Fleet(Protocol):
         spec: StoredTable,
         log: Log = (),
     ) -> int:
-        """Have the executor store chunks again that it has and that are damaged in their store.
-
-        Returns how many it stored.
-        """
+        """Let the executor store its copies of damaged chunks again; return how many."""
         ...
 
     async def probe(self, executor_id: ExecutorId) -> None:

@@ -1,6 +1,7 @@
 """Converts columns for formats that support fewer types than Arrow."""
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 import arro3.io
@@ -44,8 +45,8 @@ def _text_keyed(type_: pa.DataType) -> pa.DataType:
         return pa.map_(pa.string(), _text_keyed(type_.item_type))
     if pa.types.is_struct(type_):
         return pa.struct([field.with_type(_text_keyed(field.type)) for field in type_])
-    if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_text_keyed(type_.value_type)))
+    if _is_list(type_):
+        return _with_items(type_, _text_keyed)
     return type_
 
 
@@ -55,8 +56,10 @@ def _as_json_text(column: pa.Array) -> pa.Array:
     buffer = io.BytesIO()
     batch = for_json(pa.RecordBatch.from_arrays([column], names=["c"]))
     arro3.io.write_ndjson(batch, buffer, explicit_nulls=True)
-    # Each line is {"c":<value>}. JSON text has no raw line breaks, so lines are rows.
-    values = pa.array([line[5:-1] for line in buffer.getvalue().decode().splitlines()], pa.string())
+    # Each line is {"c":<value>}. JSON text holds no raw line feed, so what ends at one is a row;
+    # it may hold other characters that text has for line breaks, such as U+2028.
+    lines = buffer.getvalue().decode().split("\n")[:-1]
+    values = pa.array([line[5:-1] for line in lines], pa.string())
     return pc.if_else(column.is_valid(), values, pa.scalar(None, pa.string()))
 
 
@@ -65,15 +68,30 @@ def _plain(type_: pa.DataType) -> pa.DataType:
         return pa.string()
     if pa.types.is_binary_view(type_):
         return pa.binary()
-    if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_plain(type_.value_type)))
-    if pa.types.is_large_list(type_):
-        return pa.large_list(type_.value_field.with_type(_plain(type_.value_type)))
+    if _is_list(type_):
+        return _with_items(type_, _plain)
     if pa.types.is_struct(type_):
         return pa.struct([field.with_type(_plain(field.type)) for field in type_])
+    if pa.types.is_dictionary(type_):
+        return pa.dictionary(type_.index_type, _plain(type_.value_type), type_.ordered)
     if pa.types.is_map(type_):
         return pa.map_(_plain(type_.key_type), type_.item_field.with_type(_plain(type_.item_type)))
     return type_
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(type_)
+        or pa.types.is_large_list(type_)
+        or pa.types.is_fixed_size_list(type_)
+    )
+
+
+def _with_items(type_: pa.DataType, convert: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    item = type_.value_field.with_type(convert(type_.value_type))
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(item, type_.list_size)
+    return pa.large_list(item) if pa.types.is_large_list(type_) else pa.list_(item)
 
 
 def _children(type_: pa.DataType) -> list[pa.Field]:

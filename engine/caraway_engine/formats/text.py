@@ -24,8 +24,7 @@ class BorderedTable:
         self._widths: list[int] | None = None
 
     def begin(self, schema: pa.Schema) -> bytes:
-        """Record the column names; the header follows when the widths are known."""
-        self._names = list(schema.names)
+        self._names = list(map(_printable, schema.names))
         return b""
 
     def encode(self, batch: pa.RecordBatch) -> bytes:
@@ -55,6 +54,8 @@ def _cells(batch: pa.RecordBatch) -> list[list[str]]:
     if not batch.num_columns:
         return [[] for _ in range(batch.num_rows)]
     text = Csv().encode(batch).decode()
+    # A cell may be longer than the 128 KiB that the reader takes by default.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     rows = list(csv.reader(io.StringIO(text, newline="")))
     return [[_printable(cell) for cell in row] for row in rows]
 

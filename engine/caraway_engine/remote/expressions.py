@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import MAX_PREC, Context, Decimal
 from functools import reduce
 from typing import Any
 
@@ -106,7 +106,8 @@ def value_of(literal: Expression.Literal) -> object:
                 return (_EPOCH + datetime.timedelta(days=literal.date)).date()
             case "decimal":
                 number = int.from_bytes(literal.decimal.value, "little", signed=True)
-                return Decimal(number).scaleb(-literal.decimal.scale)
+                # Python's own context would round to 28 digits.
+                return Decimal(number).scaleb(-literal.decimal.scale, Context(prec=MAX_PREC))
             case "precision_timestamp" | "precision_timestamp_tz":
                 return _moment(getattr(literal, kind), has_zone=kind.endswith("tz"))
     except OverflowError as exc:

@@ -147,7 +147,7 @@ def test_a_terminal_shows_a_bar(runtime: FakeRuntime) -> None:
     runtime.answers(STATUS, state("PENDING"), state("RUNNING", **RUNNING), state("SUCCEEDED"))
     terminal = Terminal()
 
-    with Client(runtime.endpoint, sleep=Pauses()) as client:
+    with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
         assert waiting.wait_for_success(client.open_query("Q-1"), terminal).has_succeeded
 
     assert "\x1b[" in terminal.getvalue()

@@ -22,7 +22,7 @@ class Clock:
 
 @pytest.fixture
 def client(runtime: FakeRuntime) -> Iterator[Client]:
-    with Client(runtime.endpoint) as client:
+    with Client(http_url=runtime.endpoint) as client:
         yield client
 
 
@@ -64,7 +64,7 @@ def test_waiting_returns_the_last_response_after_the_timeout(
 
 def test_waiting_includes_the_start_of_the_server() -> None:
     pauses = Pauses()
-    with nobody() as endpoint, Client(endpoint) as client, pytest.raises(UnreachableError):
+    with nobody() as endpoint, Client(http_url=endpoint) as client, pytest.raises(UnreachableError):
         readiness.poll_readiness(client, False, 2, Clock(), pauses)
 
     assert len(pauses.seconds) == 1

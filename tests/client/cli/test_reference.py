@@ -28,11 +28,15 @@ def flags() -> dict[str, set[str]]:
         name: {
             word
             for parameter in found.params
-            for word in (*parameter.opts, str(parameter.envvar or ""))
+            for word in (*parameter.opts, *variables(parameter.envvar))
             if word.startswith("--") or word.isupper()
         }
         for name, found in leaves(command)
     }
+
+
+def variables(envvar: str | list[str] | None) -> list[str]:
+    return [envvar] if isinstance(envvar, str) else envvar or []
 
 
 def leaves(group: TyperGroup, prefix: str = "") -> Iterator[tuple[str, Any]]:

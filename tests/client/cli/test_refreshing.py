@@ -127,7 +127,7 @@ def test_a_terminal_shows_a_bar(runtime: FakeRuntime, name: str) -> None:
     )
     terminal = Terminal()
 
-    with Client(runtime.endpoint, sleep=Pauses()) as client:
+    with Client(http_url=runtime.endpoint, sleep=Pauses()) as client:
         assert refreshing.wait_for_refresh(client, name, stands(1), terminal).version == 2
 
     assert "\x1b[" in terminal.getvalue()

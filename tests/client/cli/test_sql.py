@@ -1,11 +1,18 @@
+import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import flight
 
 from tests.client.cli.conftest import Command
-from tests.client.runtime import Answer, FakeRuntime, nobody
+from tests.client.flight_server import flight_running, numbers
+from tests.client.runtime import Answer, FakeRuntime, arrow_body, nobody
 
+ROWS = [{"n": 1}, {"n": 2}]
 TABLE = b"+---+\n| n |\n+---+\n| 1 |\n+---+\n"
 
 
@@ -25,7 +32,6 @@ def test_a_query_is_sent_and_its_result_printed(ask: Command, runtime: FakeRunti
         ("json", "application/json"),
         ("csv", "text/csv"),
         ("ndjson", "application/x-ndjson"),
-        ("arrow", "application/vnd.apache.arrow.stream"),
     ],
 )
 def test_the_format_sets_the_accept_header(
@@ -39,13 +45,71 @@ def test_the_format_sets_the_accept_header(
     assert runtime.asked[0].headers["accept"] == media_type
 
 
-def test_text_ends_with_a_line_break_and_arrow_is_unchanged(
-    ask: Command, runtime: FakeRuntime
-) -> None:
+def test_text_ends_with_a_line_break(ask: Command, runtime: FakeRuntime) -> None:
     runtime.answers("POST /v1/sql", Answer(body=b"[]"))
 
     assert ask("sql", "SELECT 1", "--format", "json").stdout_bytes == b"[]\n"
-    assert ask("sql", "SELECT 1", "--format", "arrow").stdout_bytes == b"[]"
+
+
+@pytest.mark.parametrize("format", ["arrow", "parquet"])
+def test_files_are_written_to_a_pipe(ask: Command, runtime: FakeRuntime, format: str) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS)))
+
+    written = io.BytesIO(ask("sql", "SELECT 1", "--format", format).stdout_bytes)
+
+    read = pa.ipc.open_stream(written).read_all() if format == "arrow" else pq.read_table(written)
+    assert read.to_pylist() == ROWS
+    assert runtime.asked[0].headers["accept"] == "application/vnd.apache.arrow.stream"
+
+
+@pytest.mark.parametrize(
+    ("format", "expected"),
+    [
+        ("table", b"+---+\n| n |\n+---+\n| 1 |\n| 2 |\n+---+\n"),
+        ("json", b'[{"n":1},\n{"n":2}]\n'),
+        ("ndjson", b'{"n":1}\n{"n":2}\n'),
+        ("csv", b"n\n1\n2\n"),
+    ],
+)
+def test_text_is_written_to_a_file(
+    ask: Command, runtime: FakeRuntime, tmp_path: Path, format: str, expected: bytes
+) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS)))
+    target = tmp_path / "answer"
+
+    shown = ask("sql", "SELECT 1", "--format", format, "--output", str(target))
+
+    assert (shown.exit_code, shown.stdout, shown.stderr) == (0, "", "")
+    assert target.read_bytes() == expected
+
+
+def test_rows_come_over_flight_if_it_has_an_address(caraway: Command, tmp_path: Path) -> None:
+    target = tmp_path / "answer"
+    with flight_running() as served:
+        shown = caraway("sql", "SELECT n", "--flight-url", served.url, "--format", "csv")
+        caraway(
+            "sql", "SELECT n", "--flight-url", served.url, "--format", "csv",
+            "--output", str(target),
+        )  # fmt: skip
+
+    assert shown.stdout == "n\n0\n1\n2\n" == target.read_text()
+    assert [name for name, _ in served.asked] == ["info", "get"] * 2
+
+
+def test_an_answer_that_breaks_off_leaves_no_file(caraway: Command, tmp_path: Path) -> None:
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield numbers(0, 10)
+        raise flight.FlightInternalError("the executor is gone")
+
+    with flight_running() as served:
+        served.scripts = [broken]
+        shown = caraway(
+            "sql", "SELECT n", "--flight-url", served.url, "--output", str(tmp_path / "answer")
+        )
+
+    assert shown.exit_code == 1
+    assert "the executor is gone" in shown.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_parameters_are_sent_typed(ask: Command, runtime: FakeRuntime) -> None:
@@ -85,7 +149,7 @@ def test_statements_are_read_from_a_file(
 def test_the_result_is_written_to_a_file(
     ask: Command, runtime: FakeRuntime, tmp_path: Path
 ) -> None:
-    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body([{"n": 1}])))
     target = tmp_path / "answer.txt"
 
     shown = ask("sql", "SELECT 1", "--output", str(target))
@@ -98,7 +162,7 @@ def test_the_result_is_written_to_a_file(
 def test_a_failed_query_keeps_the_existing_file(
     ask: Command, runtime: FakeRuntime, tmp_path: Path
 ) -> None:
-    runtime.answers("POST /v1/sql", Answer(body=b"half", breaks_off=True))
+    runtime.answers("POST /v1/sql", Answer(body=arrow_body(ROWS), breaks_off=True))
     target = tmp_path / "answer.txt"
     target.write_text("earlier")
 
@@ -133,7 +197,7 @@ def test_a_malformed_endpoint_is_a_usage_error(caraway: Command) -> None:
     shown = caraway("sql", "SELECT 1", "--endpoint", "ftp://x")
 
     assert shown.exit_code == 2
-    assert "--endpoint: 'ftp://x' is not a valid endpoint" in shown.stderr
+    assert "--url: 'ftp://x' is not a valid endpoint" in shown.stderr
 
 
 def test_a_missing_query_file_prints_one_message(ask: Command, tmp_path: Path) -> None:

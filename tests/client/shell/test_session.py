@@ -25,7 +25,7 @@ Typed = Callable[[str], str]
 
 @pytest.fixture
 def client(runtime: FakeRuntime) -> Iterator[Client]:
-    with Client(runtime.endpoint, max_retries=0) as client:
+    with Client(http_url=runtime.endpoint, max_retries=0) as client:
         yield client
 
 
@@ -92,7 +92,7 @@ def test_a_runtime_that_is_not_ready_is_reported(typed: Typed, runtime: FakeRunt
 
 
 def test_the_shell_does_not_open_without_a_runtime(tmp_path: Path) -> None:
-    with nobody() as endpoint, Client(endpoint) as client, pytest.raises(UnreachableError):
+    with nobody() as endpoint, Client(http_url=endpoint) as client, pytest.raises(UnreachableError):
         shell.open_shell(client, Format.TABLE, tmp_path / "history")
 
 
@@ -190,3 +190,26 @@ def test_ctrl_c_closes_the_connection_of_the_running_statement(
     assert is_closed.wait(WAIT_S)
     session.handle("SELECT 1;")
     assert "(1 row" in printed(session)
+
+
+def test_explain_is_drawn_as_a_tree(session: Shell, runtime: FakeRuntime) -> None:
+    body = b'{"plan_type":"logical_plan","plan":"Filter\\n  Scan"}\n'
+    runtime.answers("POST /v1/sql", Answer(body=body))
+
+    session.handle("EXPLAIN SELECT 1;")
+
+    assert printed(session) == "logical_plan:\nFilter\n└─ Scan\n(0.250 s)\n"
+
+
+def test_commands_of_psql_work(session: Shell, runtime: FakeRuntime) -> None:
+    runtime.answers("POST /v1/sql", Answer(body=TABLE))
+
+    session.handle("\\timing")
+    session.handle("\\d orders")
+    session.handle("\\d")
+    session.handle("\\q")
+
+    assert printed(session).startswith("timing is off\n")
+    assert b"'orders'" in runtime.asked[0].body
+    assert b"information_schema.tables" in runtime.asked[1].body
+    assert session.has_ended

@@ -69,9 +69,9 @@ def test_an_unknown_parameter_of_a_connector_is_reported() -> None:
         ({"url": "s3://b", "params": {"regoin": "eu"}}, "no s3 param 'regoin'; did you mean"),
         ({"url": "s3://b", "params": {"s3_auth": "key"}}, "s3_auth is 'key': set params.s3_key"),
         ({"url": "s3://b", "params": {"auth": "rolle"}}, "params.s3_auth is 'rolle'"),
-        ({"url": "abfss://box/x"}, "no storage account is named"),
+        ({"url": "abfss://box/x"}, "the storage account is missing"),
         ({"url": "file://nfs/results"}, "'nfs' stands where a host would"),
-        ({"url": "/results", "params": {"mode": "x"}}, "params 'mode' mean nothing to a folder"),
+        ({"url": "/results", "params": {"mode": "x"}}, "a folder has no params; remove 'mode'"),
     ],
 )
 def test_an_invalid_result_store_is_rejected(store: dict[str, Any], why: str) -> None:

@@ -1,4 +1,4 @@
-"""What datasets that follow changes are before the first one: tables without rows."""
+"""Datasets with changes are empty tables before the first change."""
 
 from pathlib import Path
 

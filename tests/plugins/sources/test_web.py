@@ -1,4 +1,4 @@
-"""A file behind http, over a real server in a thread."""
+"""A file at an http URL, from a real server in a thread."""
 
 import base64
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.plugins.sources import reading, writing
 
 
 class Site(ThreadingHTTPServer):
-    """Serves `content` by path, with ETags; `answered` counts the bodies that were sent."""
+    """Serves `content` by path, with ETags; `answered` counts the bodies sent."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""State that real processes share, and that outlives one that is killed."""
+"""State shared by real processes, which survives one that is killed."""
 
 import signal
 import subprocess
@@ -26,7 +26,7 @@ def running(role: str, state: StateHarness) -> Iterator[subprocess.Popen[str]]:
 
 
 def read_line(process: subprocess.Popen[str]) -> str:
-    """Wait for a line; a child that died gives an empty one at once."""
+    """Wait for a line; a dead child returns an empty one immediately."""
     assert process.stdout
     return process.stdout.readline()
 

@@ -126,7 +126,7 @@ async def test_no_condition_finds_it_in_a_list_of_schemas(tmp_path: Path) -> Non
         assert (await runtime.sql(within + "'sales'")).json() == [{"n": 1}]
         beside = await runtime.sql("SELECT * FROM information_schema.schemata, orders")
         assert beside.status_code == 400
-        assert "'orders' beside a list of schemas" in beside.text
+        assert "reads 'orders' and a list of schemas" in beside.text
 
 
 async def test_view_over_it_is_an_error_of_the_view(tmp_path: Path) -> None:

@@ -213,7 +213,7 @@ class FragileStore(SqliteStateStore):
             try:
                 await asyncio.wait((following, broken), return_when=asyncio.FIRST_COMPLETED)
                 if broken.done():
-                    raise CarawayError("the watcher missed deletions; watch anew, then scan")
+                    raise CarawayError("the watcher missed deletions; start a new watch, then scan")
                 yield following.result()
             finally:
                 for each in (following, broken):
