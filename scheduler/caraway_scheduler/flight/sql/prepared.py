@@ -19,7 +19,7 @@ _HANDLE_BYTES = 16
 
 
 @dataclass(slots=True)
-class Prepared:
+class PreparedStatement:
     """A statement, its placeholders, and the rows that are bound to them."""
 
     sql: str
@@ -47,12 +47,12 @@ class PreparedStatements:
         self._most_bytes = most_bytes
         self._clock = clock
         self._lock = Lock()
-        self._open: dict[str, Prepared] = {}
+        self._open: dict[str, PreparedStatement] = {}
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def add(self, statement: Prepared) -> str:
+    def add(self, statement: PreparedStatement) -> str:
         """Keep a statement, and return its handle.
 
         Raises:
@@ -71,7 +71,7 @@ class PreparedStatements:
             self._open[handle] = statement
             return handle
 
-    def find(self, handle: str, principal: PrincipalId) -> Prepared:
+    def find(self, handle: str, principal: PrincipalId) -> PreparedStatement:
         """Return a statement of a principal.
 
         Raises:

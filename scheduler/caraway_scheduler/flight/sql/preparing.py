@@ -9,7 +9,7 @@ from caraway_core.sqltext import placeholders
 from caraway_scheduler.flight import statuses, uploads
 from caraway_scheduler.flight.callers import Caller
 from caraway_scheduler.flight.sql import binding, messages
-from caraway_scheduler.flight.sql.prepared import MOST_BYTES, Prepared, PreparedStatements
+from caraway_scheduler.flight.sql.prepared import MOST_BYTES, PreparedStatement, PreparedStatements
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.sql.running import (
     COUNTED,
@@ -52,7 +52,7 @@ class Preparing:
                 raise
             # NULL is no value for every parameter, such as that of a LIMIT.
             columns = COUNTED if is_write(request) else None
-        handle = self._prepared.add(Prepared(asked.query, caller.principal.id, found))
+        handle = self._prepared.add(PreparedStatement(asked.query, caller.principal.id, found))
         made = proto.ActionCreatePreparedStatementResult(prepared_statement_handle=handle.encode())
         if columns is not None and not is_write(request):
             made.dataset_schema = columns.serialize().to_pybytes()

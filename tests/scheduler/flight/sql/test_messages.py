@@ -11,7 +11,7 @@ from caraway_core.ids import PrincipalId
 from caraway_core.sqltext import placeholders
 from caraway_core.tables import TableSpec
 from caraway_scheduler.flight.sql import messages, metadata_schemas, sql_info
-from caraway_scheduler.flight.sql.prepared import IDLE_S, Prepared, PreparedStatements
+from caraway_scheduler.flight.sql.prepared import IDLE_S, PreparedStatement, PreparedStatements
 from caraway_scheduler.flight.sql.protocol import Flight_pb2 as wire
 from caraway_scheduler.flight.sql.protocol import FlightSql_pb2 as proto
 from caraway_scheduler.flight.statuses import NotFound, Unavailable
@@ -152,8 +152,8 @@ def test_prepared_statements_are_bounded_and_expire() -> None:
     kept = PreparedStatements(most=2, most_bytes=1_000, clock=lambda: now)
     found = placeholders.find("SELECT $1")
 
-    def made(principal: str) -> Prepared:
-        return Prepared("SELECT $1", PrincipalId(principal), found)
+    def made(principal: str) -> PreparedStatement:
+        return PreparedStatement("SELECT $1", PrincipalId(principal), found)
 
     first, _ = kept.add(made("a")), kept.add(made("a"))
     with pytest.raises(Unavailable, match="2 prepared statements"):
